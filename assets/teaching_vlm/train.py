@@ -1,0 +1,198 @@
+"""Train the teaching model from scratch, or further, on a CPU or a GPU.
+
+    python assets/teaching_vlm/train.py --out DIR [--init-from DIR] [--resume STATE] [--state FILE]
+
+Stage one teaches the vision tower alone with dense labels the renderer knows. Stage two trains the whole model on packed
+conversations, few things and pointing questions first, with the dense losses kept as helpers. Hidden matrices are
+trained by Muon, everything else by AdamW; both follow one warm-up and cosine. The same seed sees the same batches.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers.utils import logging
+
+from architecture import build_config, build_model, build_processor, build_tokenizer
+from checkpoints import CheckpointError, export, load_state, save_state
+from learner import Learner
+from packing import Batch, Packer
+from scenes import MAX_THINGS
+
+WARMUP_SHARE, FINAL_RATE = 0.03, 0.05
+MUON_RATIO = 3.0  # Muon's learning rate over AdamW's
+EASY_SHARE, EASY_THINGS = 0.08, 3  # the first part of stage two shows few things and asks short questions
+EASY_SHARES = (0.15, 0.65, 0.1)
+DENSE_WEIGHT = 0.3
+
+
+def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Train the teaching vision-language model.")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the exported float16 model")
+    parser.add_argument("--state", type=Path, default=Path("teaching_vlm_state.pt"), help="file for the training state")
+    parser.add_argument("--init-from", type=Path, help="exported model to start from (skips stage one)")
+    parser.add_argument("--resume", type=Path, help="training state to go on from")
+    parser.add_argument("--vision-steps", type=int, default=300, help="steps of stage one, 32 pictures each")
+    parser.add_argument("--steps", type=int, default=3600, help="steps of stage two")
+    parser.add_argument("--pictures", type=int, default=8, help="pictures a step of stage two")
+    parser.add_argument("--row-length", type=int, default=384, help="tokens a picture: prefix and conversations")
+    parser.add_argument("--learning-rate", type=float, default=3e-3)
+    parser.add_argument("--fact-weight", type=float, default=4.0, help="loss weight of colour, place, number ... words")
+    parser.add_argument(
+        "--shares", type=float, nargs=3, default=(0.35, 0.25, 0.25), metavar="SHARE",
+        help="shares of captions, short questions and reasoning; the rest is multi-turn",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0 leaves torch's choice")
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--save-every", type=float, default=240.0, help="seconds between saved states and exports")
+    return parser.parse_args(arguments)
+
+
+class Trainer:
+    """Owns the learner, its two optimisers and the position in the schedule."""
+
+    def __init__(self, options: argparse.Namespace):
+        self.options = options
+        torch.manual_seed(options.seed)
+        if options.init_from:
+            processor = AutoProcessor.from_pretrained(options.init_from, local_files_only=True)
+            model = AutoModelForImageTextToText.from_pretrained(
+                options.init_from, dtype=torch.float32, local_files_only=True
+            )
+        else:
+            tokenizer = build_tokenizer()
+            processor, model = build_processor(tokenizer), build_model(build_config(tokenizer))
+        self.processor = processor
+        self.learner = Learner(model, processor.tokenizer).to(options.device).train()
+        self.packer = Packer(processor.tokenizer, options.row_length, options.fact_weight)
+        matrices, rest = [], []
+        for name, parameter in self.learner.named_parameters():
+            hidden = parameter.ndim == 2 and ("layers." in name or "blocks." in name or "merger." in name)
+            (matrices if hidden else rest).append(parameter)
+        self.optimizers = [
+            torch.optim.Muon(matrices, weight_decay=0.02, adjust_lr_fn="match_rms_adamw"),
+            torch.optim.AdamW(rest, betas=(0.9, 0.98), weight_decay=0.0),
+        ]
+        self.vision_step = options.vision_steps if options.init_from else 0
+        self.step = 0
+        self.seconds = 0.0
+
+    @property
+    def architecture(self) -> str:
+        return self.learner.model.config.to_json_string()
+
+    def resume(self, path: Path) -> None:
+        state = load_state(path, self.architecture)
+        self.learner.load_state_dict(state["learner"])
+        for optimizer, saved in zip(self.optimizers, state["optimizers"]):
+            optimizer.load_state_dict(saved)
+        self.vision_step, self.step, self.seconds = state["vision_step"], state["step"], state["seconds"]
+
+    def save(self) -> None:
+        save_state(
+            self.options.state,
+            {
+                "architecture": self.architecture,
+                "learner": self.learner.state_dict(),
+                "optimizers": [optimizer.state_dict() for optimizer in self.optimizers],
+                "vision_step": self.vision_step,
+                "step": self.step,
+                "seconds": self.seconds,
+            },
+        )
+        export(self.options.out, self.learner.model, self.processor)
+
+    def _move(self, batch: Batch) -> Batch:
+        values = {k: v.to(self.options.device) for k, v in vars(batch).items() if k != "dense"}
+        return Batch(dense={k: v.to(self.options.device) for k, v in batch.dense.items()}, **values)
+
+    def _update(self, loss: torch.Tensor, progress: float) -> None:
+        """One optimiser step; `progress` 0..1 places it on the schedule."""
+        warm = min(1.0, progress / WARMUP_SHARE + 0.02)
+        cosine = FINAL_RATE + (1 - FINAL_RATE) * 0.5 * (1 + math.cos(math.pi * progress))
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.learner.parameters(), 1.0)
+        for optimizer, ratio in zip(self.optimizers, (MUON_RATIO, 1.0)):
+            for group in optimizer.param_groups:
+                group["lr"] = self.options.learning_rate * ratio * warm * cosine
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+
+    def learn_vision(self) -> str:
+        """One step of stage one; returns what to report."""
+        batch = self._move(self.packer.batch(f"vision-{self.options.seed}-{self.vision_step}", 32, MAX_THINGS, (), False))
+        with torch.autocast(self.options.device, dtype=torch.bfloat16):
+            loss, right = self.learner.dense_losses(self.learner.encode_pictures(batch.patches), batch.dense)
+        self._update(loss, self.vision_step / self.options.vision_steps)
+        self.vision_step += 1
+        return f"vision {self.vision_step} loss {loss.item():.3f} " + " ".join(f"{k} {v:.3f}" for k, v in right.items())
+
+    def learn_all(self) -> str:
+        """One step of stage two; returns what to report."""
+        options, progress = self.options, self.step / self.options.steps
+        easy = progress < EASY_SHARE and not options.init_from
+        batch = self._move(
+            self.packer.batch(
+                f"train-{options.seed}-{self.step}",
+                options.pictures,
+                EASY_THINGS if easy else MAX_THINGS,
+                EASY_SHARES if easy else tuple(options.shares),
+            )
+        )
+        with torch.autocast(options.device, dtype=torch.bfloat16):
+            pictures = self.learner.encode_pictures(batch.patches)
+            dense, right = self.learner.dense_losses(pictures, batch.dense)
+            loss, plain, facts = self.learner.text_loss(pictures, batch, self.packer.picture_start)
+        self._update(loss + DENSE_WEIGHT * dense, progress)
+        self.step += 1
+        return (
+            f"step {self.step} loss {plain:.4f} facts {facts:.3f} dense {dense.item():.3f} "
+            f"shape {right['shape']:.3f} color {right['color']:.3f}"
+        )
+
+    def run(self) -> None:
+        """Train to the end of both stages, saving and reporting on the way."""
+        options = self.options
+        tokens = options.pictures * options.row_length
+        last_saved = time.monotonic()
+        while self.vision_step < options.vision_steps or self.step < options.steps:
+            first_stage = self.vision_step < options.vision_steps
+            started = time.monotonic()
+            report = self.learn_vision() if first_stage else self.learn_all()
+            taken = time.monotonic() - started
+            self.seconds += taken
+            done, total = (self.vision_step, options.vision_steps) if first_stage else (self.step, options.steps)
+            if done % 10 == 0 or done == total:
+                rate = "" if first_stage else f"{tokens / taken:.0f} tokens/s "
+                left = taken * (total - done) / 60
+                print(f"{report} {rate}{self.seconds / 60:.1f} min, {left:.1f} min left", flush=True)
+            if done == total or time.monotonic() - last_saved > options.save_every:
+                self.save()
+                last_saved = time.monotonic()
+
+
+def main() -> int:
+    options = parse_arguments()
+    logging.disable_progress_bar()
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    try:
+        trainer = Trainer(options)
+        if options.resume:
+            trainer.resume(options.resume)
+        trainer.run()
+    except CheckpointError as error:
+        print(f"train.py: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

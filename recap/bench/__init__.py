@@ -1,0 +1,1 @@
+"""The benchmark: workloads, the measuring loop, reports; `python -m recap.bench run`."""

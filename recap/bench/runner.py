@@ -1,0 +1,253 @@
+"""The measuring loop: every method on every turn, one isolated stream a method, plain decoding beside each unit.
+
+The stream keeps its order. A method's memories live over the whole of it and start empty, after one warm-up. In
+conversations every method is given plain decoding's answers as history. The order of the methods rotates from unit to
+unit; with repeats, each repeat starts from the same memories and is compared with plain decoding's in the same repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from statistics import median
+from typing import Literal, Protocol
+
+from PIL import Image
+
+from recap import metrics
+from recap.bench.methods import HF_GREEDY, EngineMethod, HfGreedy, Measurement, Method
+from recap.bench.report import REFERENCE, UnitResult
+from recap.bench.workload import Conversation
+from recap.drafters import parse_method
+from recap.errors import InputError, RecapError
+from recap.events import Run
+from recap.pictures import Picture, open_picture
+from recap.recording import DescribedTarget
+from recap.targets.base import Request
+from recap.tokens import TextStream
+
+ResetU = Literal["never", "request", "topic"]
+
+
+@dataclass(frozen=True, slots=True)
+class BenchSettings:
+    """What one benchmark measures and how.
+
+    Attributes:
+        methods: names as reported; plain decoding is measured first, named or not.
+        nodes: draft nodes of RECAP methods that do not name a number themselves.
+        repeats: how often each unit is measured; its ratio is the median.
+        reset_u: when the memories that outlive a request are emptied.
+        max_new_tokens: length cap of every answer.
+
+    Raises:
+        InputError: an unknown method, or a number out of range.
+    """
+
+    methods: tuple[str, ...]
+    nodes: int = 63
+    repeats: int = 1
+    reset_u: ResetU = "never"
+    max_new_tokens: int = 200
+
+    def __post_init__(self) -> None:
+        for name in ("repeats", "max_new_tokens"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
+        for name in self.methods:
+            if name != HF_GREEDY:
+                parse_method(self.drafter_name(name))
+
+    def drafter_name(self, method: str) -> str:
+        """The method's name with its number of nodes: `recap` is `recap@63` unless `nodes` says otherwise."""
+        return f"{method}@{self.nodes}" if method.startswith("recap") and "@" not in method else method
+
+    @property
+    def all_methods(self) -> tuple[str, ...]:
+        """The methods named, each once, with plain decoding first."""
+        return tuple(dict.fromkeys((REFERENCE, *self.methods)))
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredUnit:
+    """One turn, measured: every method's result, and what a trace needs (no request where none could be built)."""
+
+    conversation: Conversation
+    turn: int
+    results: tuple[UnitResult, ...]
+    picture: Picture | None
+    request: Request | None
+    runs: tuple[Run, ...]
+
+
+class BenchTarget(DescribedTarget, Protocol):
+    """A target that can build requests from a picture and words."""
+
+    def build_request(
+        self,
+        image: Image.Image | None,
+        question: str,
+        max_new_tokens: int = 200,
+        history: Sequence[tuple[str, str]] = (),
+    ) -> Request:
+        """The prompt of a question after earlier (question, answer) turns. Raises InputError."""
+
+
+class BenchRunner:
+    """Measures conversations one after the other; holds one stream a method."""
+
+    def __init__(self, target: BenchTarget, settings: BenchSettings, is_recorded: bool = False) -> None:
+        """`is_recorded`: record the last repeat of every unit in full."""
+        self._target = target
+        self._settings = settings
+        self._is_recorded = is_recorded
+        self._methods = {name: self._open_method(name) for name in settings.all_methods}
+        self._num_units_done = 0
+        self._topic: str | None = None
+
+    def run(self, conversations: Sequence[Conversation]) -> Iterator[MeasuredUnit]:
+        """Warm up on the first question, forget it, and measure everything in order."""
+        self._warm_up(conversations[0])
+        for conversation in conversations:
+            if self._settings.reset_u == "topic" and conversation.topic != self._topic:
+                self._reset_all()
+            self._topic = conversation.topic
+            yield from self._run_conversation(conversation)
+
+    def _open_method(self, name: str) -> Method:
+        if name == HF_GREEDY:
+            return HfGreedy(self._target)
+        return EngineMethod(name, self._settings.drafter_name(name), self._target)
+
+    def _warm_up(self, conversation: Conversation) -> None:
+        """Let compiling, allocating and loading happen before the first unit's clock."""
+        # What fails here fails again, and is reported, when it is measured.
+        with suppress(RecapError):
+            _, request = self._prepare(conversation, conversation.turns[0], [])
+            for method in self._methods.values():
+                with suppress(Exception):
+                    method.measure(request, is_recorded=False)
+        self._reset_all()
+
+    def _reset_all(self) -> None:
+        for method in self._methods.values():
+            method.reset()
+
+    def _run_conversation(self, conversation: Conversation) -> Iterator[MeasuredUnit]:
+        history: list[tuple[str, str]] = []
+        lost: str | None = None
+        for turn, question in enumerate(conversation.turns, 1):
+            if self._settings.reset_u == "request":
+                self._reset_all()
+            picture, request = None, None
+            if lost is None:
+                try:
+                    picture, request = self._prepare(conversation, question, history)
+                except RecapError as error:
+                    lost = str(error)
+            if request is None:
+                measured: dict[str, list[Measurement] | str] = dict.fromkeys(self._methods, lost or "")
+            else:
+                measured = self._measure(request)
+            yield self._as_unit(conversation, turn, picture, request, measured)
+            self._num_units_done += 1
+            reference = measured[REFERENCE]
+            if isinstance(reference, list):
+                history.append((question, self._text_of(reference[0].output_ids)))
+            elif lost is None:
+                lost = "An earlier turn has no answer by plain decoding, on which later turns build."
+
+    def _prepare(
+        self, conversation: Conversation, question: str, history: Sequence[tuple[str, str]]
+    ) -> tuple[Picture | None, Request]:
+        picture = open_picture(conversation.image) if conversation.image else None
+        image = picture.image if picture else None
+        return picture, self._target.build_request(
+            image, question, max_new_tokens=self._settings.max_new_tokens, history=history
+        )
+
+    def _measure(self, request: Request) -> dict[str, list[Measurement] | str]:
+        """All repeats of all methods on one request; a sentence in place of a method that failed."""
+        names = list(self._methods)
+        measured: dict[str, list[Measurement] | str] = {name: [] for name in names}
+        num_repeats = self._settings.repeats
+        states = {name: method.save_state() for name, method in self._methods.items() if num_repeats > 1}
+        for repeat in range(num_repeats):
+            # Whoever runs first finds colder caches and a cooler chip: nobody is always first.
+            first = (self._num_units_done + repeat) % len(names)
+            for name in names[first:] + names[:first]:
+                done = measured[name]
+                if isinstance(done, str):
+                    continue
+                method = self._methods[name]
+                if repeat > 0:
+                    method.restore_state(states[name])
+                try:
+                    done.append(
+                        method.measure(request, is_recorded=self._is_recorded and repeat == num_repeats - 1)
+                    )
+                # A peer may raise anything; that one unit failed is part of the result.
+                except Exception as error:
+                    reason = str(error) or "no reason given"
+                    measured[name] = (
+                        reason if isinstance(error, RecapError) else f"{type(error).__name__}: {reason}"
+                    )
+        return measured
+
+    def _text_of(self, output_ids: Sequence[int]) -> str:
+        stream = TextStream(self._target.token_bytes, self._target.is_special)
+        return stream.push(output_ids) + stream.finish()
+
+    def _as_unit(
+        self,
+        conversation: Conversation,
+        turn: int,
+        picture: Picture | None,
+        request: Request | None,
+        measured: Mapping[str, list[Measurement] | str],
+    ) -> MeasuredUnit:
+        reference = measured[REFERENCE]
+        results = tuple(
+            UnitResult(conversation.id, turn, conversation.topic, name, error=done)
+            if isinstance(done, str)
+            else _evaluate(conversation, turn, name, done, reference if isinstance(reference, list) else None)
+            for name, done in measured.items()
+        )
+        runs = [done[-1].run for done in measured.values() if isinstance(done, list)]
+        return MeasuredUnit(
+            conversation, turn, results, picture, request, tuple(run for run in runs if run is not None)
+        )
+
+
+def _evaluate(
+    conversation: Conversation,
+    turn: int,
+    method: str,
+    repeats: Sequence[Measurement],
+    reference: Sequence[Measurement] | None,
+) -> UnitResult:
+    """A method's repeats of one turn as one result; times are medians, counts those of the first repeat."""
+    first = repeats[0]
+    run = first.run
+    ratio = None
+    if reference is not None:
+        ratio = median(
+            (len(ours.output_ids) / ours.seconds) / (len(theirs.output_ids) / theirs.seconds)
+            for ours, theirs in zip(repeats, reference, strict=True)
+        )
+    return UnitResult(
+        id=conversation.id,
+        turn=turn,
+        topic=conversation.topic,
+        method=method,
+        tokens=len(first.output_ids),
+        passes=len(run.iterations) if run else None,
+        seconds=median(measurement.seconds for measurement in repeats),
+        prefill_seconds=median(metrics.prefill_seconds(m.run) for m in repeats if m.run) if run else None,
+        ratio=ratio,
+        acceptance_length=metrics.acceptance_length(run) if run else None,
+        identical=first.output_ids == reference[0].output_ids if reference is not None else None,
+        num_draft_nodes=sum(iteration.num_nodes for iteration in run.iterations) if run else None,
+        stage_seconds=tuple(iteration.seconds for iteration in run.iterations) if run else (),
+    )

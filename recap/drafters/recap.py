@@ -1,0 +1,84 @@
+"""RECAP: fused, best-first drafting from three recycled prediction memories, and a suffix match (Section 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from recap.config import RecapConfig
+from recap.memory import Memories, MemorySnapshot
+from recap.rows import PredictionRows
+from recap.search import TreeBuilder
+from recap.suffix import SuffixAutomaton
+from recap.tree import DraftTree, path_contexts
+from recap.verification import Outcome
+
+
+class RecapDrafter:
+    """Drafts from `memories`, which outlive a request in U only.
+
+    Attributes:
+        config: the hyperparameters.
+        builder: the tree search, also asked by the recorder for the paths that missed the budget.
+        suffix: the automaton over this request's prompt and committed tokens.
+    """
+
+    wants_prompt_rows = True
+    wants_rows = True
+
+    def __init__(
+        self,
+        config: RecapConfig,
+        memories: Memories,
+        blocked_ids: Iterable[int] = (),
+    ) -> None:
+        """`blocked_ids`: image placeholders and padding, never drafted and barriers of the suffix match."""
+        self.config = config
+        self.memories = memories
+        self.max_tree_nodes = 1 + config.max_nodes + config.suffix_max_nodes
+        self._blocked_ids = frozenset(blocked_ids)
+        self.builder = TreeBuilder(config, self._blocked_ids)
+        self.suffix = SuffixAutomaton(self._blocked_ids)
+
+    def begin(
+        self, prompt_ids: np.ndarray, first_token_id: int, prompt_row_ids: np.ndarray, prompt_rows: PredictionRows | None
+    ) -> np.ndarray:
+        """Empty C and G, seed U with the prompt's rows, and index prompt and first token for suffix matches."""
+        assert prompt_rows is not None, "RECAP asks for prompt rows"
+        self.memories.begin_request()
+        written = self.memories.seed_unigram(prompt_row_ids, prompt_rows)
+        self.suffix = SuffixAutomaton(self._blocked_ids)
+        self.suffix.extend(np.append(prompt_ids, first_token_id))
+        return written
+
+    def draft(self, history: np.ndarray) -> DraftTree:
+        """The best-first tree of at most `max_nodes` nodes, and the suffix continuation inserted into it."""
+        return self.builder.build(self.memories, history, self.suffix_continuation())
+
+    def suffix_continuation(self) -> np.ndarray:
+        """Tokens that followed the longest repeated suffix, int64 [<= max_depth + suffix_max_nodes]."""
+        config = self.config
+        return self.suffix.continuation(config.suffix_min_match, config.max_depth + config.suffix_max_nodes)
+
+    def observe(self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: Outcome) -> np.ndarray:
+        """Write every evaluated node's row under its own path context; index the committed tokens alone."""
+        assert rows is not None, "RECAP asks for rows"
+        written = self.memories.write(node_contexts(history, tree), rows)
+        self.suffix.extend(outcome.committed_ids)
+        return written
+
+    def save_state(self) -> MemorySnapshot:
+        """U and the stream's counters."""
+        return self.memories.snapshot()
+
+    def restore_state(self, state: MemorySnapshot) -> None:
+        """Take back every row this request wrote."""
+        self.memories.restore(state)
+
+
+def node_contexts(history: np.ndarray, tree: DraftTree) -> np.ndarray:
+    """int64 [num_nodes, 3]: the last three tokens at each node; -1 where the history is shorter."""
+    u = history[-3] if len(history) > 2 else np.int64(-1)
+    v = history[-2] if len(history) > 1 else np.int64(-1)
+    return path_contexts(tree.token_ids, tree.parent_indices, u, v)

@@ -1,0 +1,253 @@
+"""Turns a running decoding into records: which rows were found at each node, what was written, what just missed.
+
+All of it happens outside the engine's clock, and only in runs that are recorded.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recap.drafters.base import Drafter
+from recap.drafters.recap import RecapDrafter, node_contexts
+from recap.events import (
+    Environment,
+    Event,
+    Finished,
+    Iteration,
+    MemoryWrite,
+    MissedPath,
+    Node,
+    PassDetail,
+    PredictionRow,
+    Prefill,
+    RetrievedRow,
+    Run,
+    Source,
+    SuffixMatch,
+)
+from recap.fusion import fuse
+from recap.memory import SOURCES, StoredRow
+from recap.rows import PredictionRows, make_rows
+from recap.targets.base import Decoding, Scores
+from recap.tree import DraftTree
+
+#: Paths beyond the budget that a pass records, best first.
+NUM_MISSED = 10
+
+
+class Recorder:
+    """Collects the events of one run and the table of prediction rows that they refer to."""
+
+    def __init__(
+        self, drafter: Drafter, name: str, method: str, settings: dict[str, object], environment: Environment
+    ) -> None:
+        """`name` is unique in the trace to be; `settings` are shown as text."""
+        self._drafter = drafter
+        self._name = name
+        self._method = method
+        self._settings = tuple((key, str(value)) for key, value in settings.items())
+        self._environment = environment
+        self._rows: list[PredictionRow] = []
+        #: Row number of each row seen, by map and key; the batch tells whether the key holds a newer row by now.
+        self._row_numbers: dict[tuple[Source, tuple[int, ...]], tuple[int, int]] = {}
+        self._prefill: Prefill | None = None
+        self._iterations: list[Iteration] = []
+        self._finished: Finished | None = None
+        self._nodes: tuple[Node, ...] = ()
+        self._missed: tuple[MissedPath, ...] = ()
+        self._suffix_match: SuffixMatch | None = None
+        self._replaced: list[tuple[int | None, ...]] = []
+        self._scores: Scores | None = None
+
+    def add(self, event: Event) -> None:
+        """Append an event of the run."""
+        if isinstance(event, Prefill):
+            self._prefill = event
+        elif isinstance(event, Iteration):
+            self._iterations.append(event)
+        else:
+            self._finished = event
+
+    def run(self) -> Run:
+        """The run as recorded so far. Raises ValueError before prefill has ended."""
+        if self._prefill is None:
+            raise ValueError("a run must have its prefill event before it can be shown; got no event yet")
+        return Run(
+            name=self._name,
+            method=self._method,
+            settings=self._settings,
+            environment=self._environment,
+            rows=tuple(self._rows),
+            prefill=self._prefill,
+            iterations=tuple(self._iterations),
+            finished=self._finished,
+        )
+
+    def prompt_writes(self, decoding: Decoding, written: np.ndarray | None) -> tuple[MemoryWrite, ...]:
+        """The rows that seeded U. To be called right after they were written."""
+        memories = self._drafter.memories
+        if memories is None or written is None or decoding.prompt_rows is None:
+            return ()
+        writes = []
+        for index in np.flatnonzero(written).tolist():
+            token = int(decoding.prompt_row_ids[index])
+            row = self._add_row(decoding.prompt_rows, index)
+            self._row_numbers["U", (token,)] = (memories.batch, row)
+            writes.append(MemoryWrite("U", (token,), index, row, None))
+        return tuple(writes)
+
+    def look(self, history: np.ndarray, tree: DraftTree, scores: Scores) -> None:
+        """Note what the tree was made from, before the pass writes its rows over it."""
+        self._scores = scores
+        drafter = self._drafter
+        contexts = node_contexts(history, tree)
+        self._nodes = tuple(self._node(tree, scores, i, contexts[i]) for i in range(len(tree.token_ids)))
+        self._missed, self._suffix_match, self._replaced = (), None, []
+        if isinstance(drafter, RecapDrafter):
+            self._missed = _missed_paths(drafter, history)
+            match = drafter.suffix.match()
+            if match.length >= drafter.config.suffix_min_match:
+                continuation = tuple(drafter.suffix_continuation().tolist())
+                self._suffix_match = SuffixMatch(match.length, match.end, continuation)
+            self._replaced = [
+                tuple(self._stored_row_number(source, context) for source in SOURCES) for context in contexts
+            ]
+
+    def detail(self, history: np.ndarray, tree: DraftTree, written: np.ndarray | None) -> PassDetail:
+        """The pass's detail; `written` bool [num_nodes, 3] says which node wrote G, C and U."""
+        memories = self._drafter.memories
+        writes = []
+        if memories is not None and written is not None:
+            assert self._scores is not None, "detail follows look"
+            rows = make_rows(self._scores.top_ids, self._scores.top_scores)
+            contexts = node_contexts(history, tree)
+            for node in np.flatnonzero(written.any(axis=1)).tolist():
+                row = self._add_row(rows, node)
+                for column, source in enumerate(SOURCES):
+                    if written[node, column]:
+                        key = _key_ids(source, contexts[node])
+                        self._row_numbers[source, key] = (memories.batch, row)
+                        writes.append(MemoryWrite(source, key, node, row, self._replaced[node][column]))
+        return PassDetail(
+            nodes=self._nodes,
+            missed=self._missed,
+            suffix_match=self._suffix_match,
+            writes=tuple(writes),
+            memory_sizes=memories.sizes if memories else None,
+        )
+
+    def _node(self, tree: DraftTree, scores: Scores, index: int, context: np.ndarray) -> Node:
+        q, score = float(tree.q[index]), float(tree.scores[index])
+        retrieved, kept_ids, kept_q = self._fusion_at(tree, index, context)
+        two = scores.top_scores[index, :2].tolist()
+        return Node(
+            token_id=int(tree.token_ids[index]),
+            parent=int(tree.parent_indices[index]),
+            depth=int(tree.depths[index]),
+            rank=int(tree.ranks[index]),
+            pop_order=int(tree.pop_orders[index]),
+            origin="root" if index == 0 else "suffix" if tree.is_suffix[index] else "fusion",
+            q=1.0 if index == 0 else None if np.isnan(q) else q,
+            score=1.0 if index == 0 else None if np.isnan(score) else score,
+            greedy_id=int(scores.top_ids[index, 0]),
+            top_scores=(two[0], two[-1]),
+            retrieved=retrieved,
+            kept_ids=kept_ids,
+            kept_probabilities=kept_q,
+        )
+
+    def _fusion_at(
+        self, tree: DraftTree, index: int, context: np.ndarray
+    ) -> tuple[tuple[RetrievedRow, ...], tuple[int, ...], tuple[float, ...]]:
+        """Rows found and mixture kept, where the search expanded the node (not its last node, none at full depth)."""
+        drafter = self._drafter
+        if not isinstance(drafter, RecapDrafter) or tree.is_suffix[index]:
+            return (), (), ()
+        config, memories = drafter.config, drafter.memories
+        if tree.pop_orders[index] >= config.max_nodes or tree.depths[index] >= config.max_depth:
+            return (), (), ()
+        found = [(s, row) for s in SOURCES if (row := memories.lookup(s, tuple(context.tolist()))) is not None]
+        if not found:
+            return (), (), ()
+        fused = fuse(
+            [row.token_ids for _, row in found],
+            [row.probabilities for _, row in found],
+            [row.confidence for _, row in found],
+            config.fusion,
+            config.specificity_priors,
+            is_unigram_last=found[-1][0] == "U",
+        )
+        retrieved = tuple(
+            RetrievedRow(
+                source=source,
+                key_ids=_key_ids(source, context),
+                row=self._row_number(source, context, row),
+                prior=float(fused.priors[rank]),
+                confidence=float(fused.confidences[rank]),
+                weight=float(fused.weights[rank]),
+                age_in_passes=memories.batch + 1 - row.batch,
+            )
+            for rank, (source, row) in enumerate(found)
+        )
+        return retrieved, tuple(fused.token_ids.tolist()), tuple(fused.q.tolist())
+
+    def _stored_row_number(self, source: Source, context: np.ndarray) -> int | None:
+        stored = self._drafter.memories.lookup(source, tuple(context.tolist()))
+        return None if stored is None else self._row_number(source, context, stored)
+
+    def _row_number(self, source: Source, context: np.ndarray, stored: StoredRow) -> int:
+        """The number of a stored row; a row carried in from an earlier request gets one when first seen."""
+        key = _key_ids(source, context)
+        batch, row = self._row_numbers.get((source, key), (-1, -1))
+        if batch != stored.batch:
+            row = len(self._rows)
+            self._rows.append(
+                _row_record(stored.token_ids, stored.probabilities, stored.confidence, stored.request, stored.pass_index)
+            )
+            self._row_numbers[source, key] = (stored.batch, row)
+        return row
+
+    def _add_row(self, rows: PredictionRows, index: int) -> int:
+        memories = self._drafter.memories
+        self._rows.append(
+            _row_record(
+                rows.token_ids[index],
+                rows.probabilities[index],
+                rows.confidences[index],
+                memories.request,
+                memories.pass_index,
+            )
+        )
+        return len(self._rows) - 1
+
+
+def _row_record(
+    token_ids: np.ndarray, probabilities: np.ndarray, confidence: float, request: int, pass_index: int
+) -> PredictionRow:
+    is_token = token_ids >= 0
+    return PredictionRow(
+        token_ids=tuple(token_ids[is_token].tolist()),
+        probabilities=tuple(probabilities[is_token].tolist()),
+        confidence=float(confidence),
+        written_in_request=request,
+        written_in_pass=pass_index,
+    )
+
+
+def _key_ids(source: Source, context: np.ndarray) -> tuple[int, ...]:
+    return tuple(context[SOURCES.index(source) :].tolist())
+
+
+def _missed_paths(drafter: RecapDrafter, history: np.ndarray) -> tuple[MissedPath, ...]:
+    """The next paths in the order of the search: its result for a larger budget starts with the same nodes."""
+    budget = drafter.config.max_nodes
+    token_ids, parents, q, scores, _ = drafter.builder.search(drafter.memories, history, budget + NUM_MISSED)
+    missed = []
+    for node in range(budget + 1, len(token_ids)):
+        path = []
+        above = node
+        while above > 0:
+            path.append(int(token_ids[above]))
+            above = parents[above]
+        missed.append(MissedPath(tuple(reversed(path)), float(q[node]), float(scores[node])))
+    return tuple(missed)

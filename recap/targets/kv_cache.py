@@ -1,0 +1,87 @@
+"""Key/value cache in one preallocated block: passes write behind the prefix, the accepted path is gathered in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+
+class _LayerView(CacheLayerMixin):
+    """One layer's part of the block, in the form transformers' attention calls."""
+
+    def __init__(self, owner: TreeCache, keys: torch.Tensor, values: torch.Tensor) -> None:
+        super().__init__()
+        self._owner = owner
+        self.keys = keys
+        self.values = values
+        self.is_initialized = True
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        """The block is allocated when the cache is made."""
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write new entries [1, num_heads, n, head_dim] behind the prefix; returns prefix and new entries."""
+        start = self._owner.prefix_length
+        end = start + key_states.shape[-2]
+        self.keys[:, :, start:end] = key_states
+        self.values[:, :, start:end] = value_states
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        """(key length, offset) of the attention mask."""
+        return self._owner.prefix_length + query_length, 0
+
+    def get_seq_length(self) -> int:
+        """Kept positions."""
+        return self._owner.prefix_length
+
+    def get_max_length(self) -> int:
+        """Positions there is room for."""
+        return self.keys.shape[-2]
+
+
+class TreeCache:
+    """Keys and values of every layer in one tensor, so that keeping a path is one gather for all layers.
+
+    Attributes:
+        prefix_length: positions kept so far.
+        layers: the cache to hand to a transformers model.
+    """
+
+    def __init__(
+        self,
+        num_layers: int,
+        num_heads: int,
+        head_dim: int,
+        capacity: int,
+        dtype: torch.dtype,
+        device: torch.device,
+    ) -> None:
+        """Room for `capacity` positions: prompt, new tokens and one tree."""
+        self.prefix_length = 0
+        self._block = torch.empty(num_layers, 2, 1, num_heads, capacity, head_dim, dtype=dtype, device=device)
+        self.layers = Cache(layers=[_LayerView(self, layer[0], layer[1]) for layer in self._block])
+
+    def append(self, num_positions: int) -> None:
+        """Keep the next `num_positions` entries just written as they lie (prefill)."""
+        self.prefix_length += num_positions
+
+    def keep(self, accepted_indices: np.ndarray) -> None:
+        """Keep the root's entry and the accepted nodes' in path order behind the prefix; the rest is dropped.
+
+        `accepted_indices` are packed indices, rising. Entries that already lie in place (a path without gaps) do not move.
+        """
+        num_accepted = len(accepted_indices)
+        in_place = accepted_indices == np.arange(1, num_accepted + 1)
+        first_gap = num_accepted if in_place.all() else int(np.argmin(in_place))
+        if first_gap < num_accepted:
+            source = torch.from_numpy(self.prefix_length + accepted_indices[first_gap:]).to(self._block.device)
+            start = self.prefix_length + 1 + first_gap
+            end = self.prefix_length + 1 + num_accepted
+            self._block[..., start:end, :] = self._block.index_select(-2, source)
+        self.prefix_length += 1 + num_accepted

@@ -1,0 +1,56 @@
+"""From the oracles' plain values to the arrays that `recap` works on, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from oracles import KEY_LENGTHS, SOURCES, DictMemories, Row
+
+from recap.memory import Memories
+from recap.rows import NO_TOKEN, PredictionRows
+
+ROW_WIDTH = 8
+_ATTRIBUTES = {"G": "trigram", "C": "bigram", "U": "unigram"}
+
+
+def context_of(token_ids: Sequence[int]) -> tuple[int, int, int]:
+    """The last three tokens, -1 where there is none."""
+    u, v, x = [-1, -1, -1, *token_ids][-3:]
+    return u, v, x
+
+
+def as_arrays(rows: Sequence[Row]) -> PredictionRows:
+    """Rows as one batch; narrow rows of tiny vocabularies are filled up with "no token"."""
+    token_ids = np.full((len(rows), ROW_WIDTH), NO_TOKEN, np.int32)
+    probabilities = np.zeros((len(rows), ROW_WIDTH), np.float32)
+    for i, row in enumerate(rows):
+        token_ids[i, : len(row.token_ids)] = row.token_ids
+        probabilities[i, : len(row.probabilities)] = row.probabilities
+    return PredictionRows(token_ids, probabilities, np.array([row.confidence for row in rows], np.float32))
+
+
+def as_row(token_ids: np.ndarray, probabilities: np.ndarray, confidence: float) -> Row:
+    """A row of arrays as plain values, without its "no token" places."""
+    width = int((token_ids >= 0).sum())
+    return Row(tuple(token_ids[:width].tolist()), tuple(probabilities[:width].tolist()), float(confidence))
+
+
+def found_row(memories: Memories, source: str, context: Sequence[int]) -> Row | None:
+    """What one map holds for a context, as plain values."""
+    row = memories.lookup(source, context_of(context))
+    return None if row is None else as_row(row.token_ids, row.probabilities, row.confidence)
+
+
+def fill(memories: Memories, contents: DictMemories) -> Memories:
+    """Put any contents into the maps, also such as no run would leave behind."""
+    for source in SOURCES:
+        entries = contents.maps[source]
+        assert all(len(key) == KEY_LENGTHS[source] for key in entries)
+        if entries:
+            # one batch under keys of this length; shorter keys are written too, but only this map is taken
+            helper = Memories(memories.vocab_size)
+            contexts = np.array([context_of(key) for key in entries], np.int64)
+            helper.write(contexts, as_arrays(list(entries.values())))
+            setattr(memories, _ATTRIBUTES[source], helper.map(source))
+    return memories

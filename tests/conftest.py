@@ -1,0 +1,74 @@
+"""What all tests share: the options of tests/run, the markers' rules, and the seeds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import hypothesis
+import pytest
+
+# Progress bars and look-ups of a model hub have no place in a test; set before any library reads them.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
+hypothesis.settings.register_profile("full", deadline=None, max_examples=2000)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("recap")
+    group.addoption("--full", action="store_true", help="every test at its full size, and the slow ones (hours)")
+    group.addoption(
+        "--update-screenshots", action="store_true", help="write the browser tests' reference pictures anew"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.load_profile("full" if config.getoption("--full") else "default")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what cannot run here, each with its reason. On CI a missing browser is an error, not a skip."""
+    reasons = {
+        "slow": None if config.getoption("--full") else "the full size only; tests/run --full runs it",
+        "browser": None if find_chromium() else "no Chromium found; on Debian: apt-get install chromium",
+        "requires_cuda": None if has_cuda(items) else "no NVIDIA GPU here",
+    }
+    if reasons["browser"] and os.environ.get("CI") == "true" and any(i.get_closest_marker("browser") for i in items):
+        raise pytest.UsageError(f"The browser tests must run on CI: {reasons['browser']}")
+    for item in items:
+        for marker, reason in reasons.items():
+            if reason and item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def has_cuda(items: list[pytest.Item]) -> bool:
+    """Whether torch sees a GPU; torch is imported only where a collected test asks."""
+    if not any(item.get_closest_marker("requires_cuda") for item in items):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def find_chromium() -> str | None:
+    """Path of the Chromium or Chrome that the browser tests drive."""
+    return next((path for name in CHROMIUM_NAMES if (path := shutil.which(name))), None)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """Path of the browser, for tests marked `browser`."""
+    path = find_chromium()
+    assert path is not None, "tests that ask for Chromium carry the marker `browser`"
+    return path
+
+
+@pytest.fixture
+def is_full(request: pytest.FixtureRequest) -> bool:
+    """Whether --full was given: tests of random cases then take their full number."""
+    return request.config.getoption("--full")
