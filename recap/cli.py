@@ -8,16 +8,22 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recap import metrics
 from recap.errors import InputError, RecapError
-from recap.events import Prefill, Run
-from recap.pictures import Picture, open_picture
+from recap.events import ImageInfo, Iteration, Prefill, Run
+from recap.pictures import Picture, open_picture, thumbnail_data_url
+from recap.tokens import TextStream
+from recap.trace_io import save_trace
+
+if TYPE_CHECKING:
+    from recap.recording import RecordedRun
+    from recap.targets.transformers_vlm import TransformersTarget
 
 REFERENCE = "ar"
-#: Tokens decoded once by each method before the clock counts: compiling and first allocations happen there.
-WARM_UP_TOKENS = 8
+#: Longest answer that can be asked for; a model's own room may be shorter, which it says itself.
+MAX_NEW_TOKENS = 4096
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,12 +44,18 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of `run`."""
     parser = argparse.ArgumentParser(prog="python -m recap", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run_ = commands.add_parser("run", help="answer a question about a picture, and compare with plain decoding")
+    run_ = commands.add_parser(
+        "run", help="answer a question about a picture, and compare with plain decoding"
+    )
     run_.add_argument("--image", type=Path, required=True, help="a PNG, JPEG, WebP or GIF picture")
     run_.add_argument("--question", required=True, help="what to ask about it")
-    run_.add_argument("--method", default="recap", help="recap, recap@16, recap-uniform, ..., ar (default: recap)")
+    run_.add_argument(
+        "--method", default="recap", help="recap, recap@16, recap-uniform, ..., ar (default: recap)"
+    )
     run_.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
-    run_.add_argument("--max-new-tokens", type=int, default=200, help="length cap of the answer (default 200)")
+    run_.add_argument(
+        "--max-new-tokens", type=int, default=200, help="length cap of the answer (default 200)"
+    )
     run_.add_argument("--trace", type=Path, help="write both runs, pass by pass, to this file")
     run_.add_argument("--json", type=Path, help="write the answer and the figures to this file")
     return parser
@@ -53,28 +65,30 @@ def run(options: argparse.Namespace) -> None:
     """The command `run`. Raises RecapError for whatever the user can mend."""
     picture, question = _check_input(options)
     # Only now: torch and transformers take seconds to load, and a wrong file name should be told at once.
-    from recap.recording import RecordedRun
-    from recap.targets.loading import load_target
+    from recap.drafters import parse_method
+    from recap.recording import RecordedRun, build_trace
+    from recap.targets.loading import load_target, warm_up
 
+    parse_method(options.method)
     target = load_target(options.model)
     request = target.build_request(picture.image, question, max_new_tokens=options.max_new_tokens)
-    warm_up = target.build_request(picture.image, question, max_new_tokens=WARM_UP_TOKENS)
-    for method in (REFERENCE, options.method):
-        list(RecordedRun(target, warm_up, method))
+    warm_up(target)
     recorded = RecordedRun(target, request, options.method)
-    _print_answer(target, recorded)
-    method_run = recorded.run()
-    ar_run = method_run
+    answer = _print_answer(target, recorded)
+    runs = [recorded.run()]
     if options.method != REFERENCE:
         reference = RecordedRun(target, request, REFERENCE)
-        list(reference)
-        ar_run = reference.run()
+        for _ in reference:
+            pass
+        runs.insert(0, reference.run())
+    ar_run, method_run = runs[0], runs[-1]
     print(summary_line(method_run, ar_run))
     if options.json:
-        figures = describe_run(target, method_run, ar_run)
+        figures = describe_run(method_run, ar_run, answer) | {"model": options.model}
         options.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if options.trace:
-        _save_trace(options.trace, target, request, question, picture, method_run, ar_run)
+        trace = build_trace(target, request, question, runs, _image_info(picture))
+        save_trace(trace, options.trace)
 
 
 def summary_line(run_: Run, ar_run: Run) -> str:
@@ -92,3 +106,60 @@ def summary_line(run_: Run, ar_run: Run) -> str:
         gap = metrics.score_gap(run_, ar_run)
         parts.append(f"differs from token {index + 1}" + ("" if gap is None else f", score gap {gap:.2g}"))
     return " · ".join(parts)
+
+
+def describe_run(run_: Run, ar_run: Run, answer: str) -> dict[str, Any]:
+    """The answer and the figures as JSON-ready values; null where there is none."""
+    return {
+        "method": run_.name,
+        "environment": asdict(run_.environment),
+        "answer": answer,
+        "output_ids": list(metrics.output_ids(run_)),
+        "tokens": metrics.num_output_tokens(run_),
+        "passes": len(run_.iterations),
+        "seconds": metrics.run_seconds(run_),
+        "prefill_seconds": metrics.prefill_seconds(run_),
+        "ar_seconds": metrics.run_seconds(ar_run),
+        "acceptance_length": metrics.acceptance_length(run_),
+        "speedup": metrics.throughput_ratio(run_, ar_run),
+        "decode_speedup": metrics.decode_ratio(run_, ar_run),
+        "first_difference": metrics.first_difference(run_, ar_run),
+        "score_gap": metrics.score_gap(run_, ar_run),
+    }
+
+
+def _check_input(options: argparse.Namespace) -> tuple[Picture, str]:
+    """The picture and the question; raises InputError for what can be told without a model."""
+    if not options.question.strip():
+        raise InputError("Please type a question about the picture.")
+    if not 1 <= options.max_new_tokens <= MAX_NEW_TOKENS:
+        raise InputError(
+            f"The number of new tokens must be from 1 to {MAX_NEW_TOKENS}; got {options.max_new_tokens}."
+        )
+    for path in (options.trace, options.json):
+        if path and not path.parent.is_dir():
+            raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
+    return open_picture(options.image), options.question
+
+
+def _image_info(picture: Picture) -> ImageInfo:
+    return ImageInfo(
+        thumbnail_data_url(picture.image), picture.original_size, picture.image.size, picture.notes
+    )
+
+
+def _print_answer(target: TransformersTarget, recorded: RecordedRun) -> str:
+    """Print the answer as it comes; returns it."""
+    stream = TextStream(target.token_bytes, target.is_special)
+    pieces = []
+    for event in recorded:
+        if isinstance(event, Prefill):
+            piece = stream.push([event.first_token_id])
+        elif isinstance(event, Iteration):
+            piece = stream.push(event.committed_ids)
+        else:
+            piece = stream.finish()
+        pieces.append(piece)
+        print(piece, end="", flush=True)
+    print()
+    return "".join(pieces)

@@ -2,21 +2,58 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import numba
 
 Function = TypeVar("Function", bound=Callable)
 
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def _cache_folder() -> Path | None:
+    """A writable folder for compiled code that belongs to exactly these sources; None where there is none.
+
+    numba compares only the file a function stands in. Functions here call each other across files, so code compiled
+    from an older version of a callee would be used without a word; a folder a version of the sources rules that out.
+    """
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        source = path.read_bytes()
+        if b"import jit" in source:
+            digest.update(source)
+    user_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    for base in (_PACKAGE / "__pycache__", Path(user_cache) / "recap-vlm"):
+        folder = base / f"jit-{digest.hexdigest()[:16]}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+_CACHE_FOLDER = _cache_folder()
+
 
 def jit(function: Function) -> Function:
     """Compile `function` with numba, with an on-disk cache where one can be kept.
 
-    In a read-only checkout without a writable home numba refuses to cache; then it compiles afresh in each process.
-    With NUMBA_DISABLE_JIT=1 the function stays plain Python.
+    In a read-only checkout without a writable home it is compiled afresh in each process. With NUMBA_DISABLE_JIT=1 the
+    function stays plain Python.
     """
+    if _CACHE_FOLDER is None:
+        return numba.njit(nogil=True)(function)
+    # numba reads this setting when a function is decorated; other users of numba keep theirs.
+    previous = numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = str(_CACHE_FOLDER)
     try:
         return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:
-        return numba.njit(nogil=True)(function)
+    finally:
+        numba.config.CACHE_DIR = previous

@@ -111,9 +111,10 @@ def pack_key(order, u, v, x):
 def find_place(keys, key):
     """Where `key` stands in an open-addressing table, or the free place where it would go."""
     mask = len(keys) - 1
-    # Multiplicative (Fibonacci) hashing spreads neighbouring keys; the high bits are the mixed ones.
-    mixed = np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)
-    place = np.int64(mixed >> np.uint64(32)) & mask
+    # Multiplicative hashing of two halves; the products stay below 2^63, so plain Python and compiled code agree. The
+    # middle bits are the well-mixed ones.
+    mixed = (key & 0x7FFFFFFF) * 0x5851F42D ^ (key >> 31) * 0x2545F491
+    place = (mixed >> 24) & mask
     while keys[place] != key and keys[place] != _EMPTY:
         place = (place + 1) & mask
     return place

@@ -54,3 +54,12 @@ def fill(memories: Memories, contents: DictMemories) -> Memories:
             helper.write(contexts, as_arrays(list(entries.values())))
             setattr(memories, _ATTRIBUTES[source], helper.map(source))
     return memories
+
+
+def assert_same_contents(memories: Memories, dicts: DictMemories) -> None:
+    """Every key that the dicts hold is found with its row, and the maps hold nothing else."""
+    sizes = memories.sizes
+    assert (sizes.trigram, sizes.bigram, sizes.unigram) == tuple(len(dicts.maps[s]) for s in SOURCES)
+    for source in SOURCES:
+        for key, row in dicts.maps[source].items():
+            assert found_row(memories, source, key) == row, (source, key)

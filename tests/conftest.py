@@ -21,7 +21,9 @@ hypothesis.settings.register_profile("full", deadline=None, max_examples=2000)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("recap")
-    group.addoption("--full", action="store_true", help="every test at its full size, and the slow ones (hours)")
+    group.addoption(
+        "--full", action="store_true", help="every test at its full size, and the slow ones (hours)"
+    )
     group.addoption(
         "--update-screenshots", action="store_true", help="write the browser tests' reference pictures anew"
     )
@@ -38,7 +40,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "browser": None if find_chromium() else "no Chromium found; on Debian: apt-get install chromium",
         "requires_cuda": None if has_cuda(items) else "no NVIDIA GPU here",
     }
-    if reasons["browser"] and os.environ.get("CI") == "true" and any(i.get_closest_marker("browser") for i in items):
+    if (
+        reasons["browser"]
+        and os.environ.get("CI") == "true"
+        and any(i.get_closest_marker("browser") for i in items)
+    ):
         raise pytest.UsageError(f"The browser tests must run on CI: {reasons['browser']}")
     for item in items:
         for marker, reason in reasons.items():
@@ -72,3 +78,11 @@ def chromium() -> str:
 def is_full(request: pytest.FixtureRequest) -> bool:
     """Whether --full was given: tests of random cases then take their full number."""
     return request.config.getoption("--full")
+
+
+@pytest.fixture(scope="session")
+def teaching_target():
+    """The model that ships with the project, in fp32 on the CPU; loaded once."""
+    from recap.targets.loading import load_target
+
+    return load_target("teaching-qwen", dtype="float32", device="cpu")

@@ -67,7 +67,7 @@ def top_ids(scores: Sequence[float], count: int) -> list[int]:
 
 def greedy_id(scores: Sequence[float]) -> int:
     """Argmax, ties to the lowest id."""
-    return top_ids(scores, 1)[0]
+    return max(range(len(scores)), key=lambda i: (scores[i], -i))
 
 
 def prediction_row(scores: Sequence[float], width: int = ROW_WIDTH) -> Row:
@@ -83,6 +83,17 @@ def prediction_row(scores: Sequence[float], width: int = ROW_WIDTH) -> Row:
 
 
 # -------------------------------------------------------------------------------------------- memories
+
+
+@dataclass(frozen=True)
+class Write:
+    """One row written: the node (or prompt position) that wrote it, and the row it replaced."""
+
+    source: str
+    key: tuple[int, ...]
+    node: int
+    row: Row
+    replaced: Row | None
 
 
 @dataclass
@@ -102,30 +113,37 @@ class DictMemories:
 
     def write_pass(
         self, history: Sequence[int], token_ids: Sequence[int], parents: Sequence[int], rows: Sequence[Row]
-    ) -> None:
+    ) -> list[Write]:
         """One target pass: every node writes all maps under its own path.
 
         Of several nodes with one key the first in packed order counts. `history` ends with the
         root, which is node 0 of the packed tree.
         """
-        batch: dict[tuple[str, tuple[int, ...]], Row] = {}
+        batch: dict[tuple[str, tuple[int, ...]], int] = {}
         for node in range(len(token_ids)):
             context = list(history[:-1]) + [token_ids[i] for i in path_to(node, parents)]
             for source in SOURCES:
                 key = last_tokens(context, KEY_LENGTHS[source])
                 if key is not None and (source, key) not in batch:
-                    batch[source, key] = rows[node]
-        for (source, key), row in batch.items():
-            self.maps[source][key] = row
+                    batch[source, key] = node
+        writes = [
+            Write(source, key, node, rows[node], self.maps[source].get(key))
+            for (source, key), node in batch.items()
+        ]
+        for write in writes:
+            self.maps[write.source][write.key] = write.row
+        return writes
 
-    def write_prompt(self, prompt_ids: Sequence[int], rows: Mapping[int, Row], image_id: int | None) -> None:
-        """Prefill seeds U only: the first occurrence of each token that is no image placeholder.
+    def write_prompt(
+        self, prompt_ids: Sequence[int], rows: Mapping[int, Row], blocked: Collection[int]
+    ) -> None:
+        """Prefill seeds U only: the first occurrence of each token that is no placeholder.
 
-        `rows` maps a prompt position to the row predicted there.
+        `rows` maps an eligible prompt position to the row predicted there.
         """
         batch: dict[tuple[int, ...], Row] = {}
         for position, token_id in enumerate(prompt_ids):
-            if token_id != image_id and (token_id,) not in batch:
+            if token_id not in blocked and (token_id,) not in batch:
                 batch[token_id,] = rows[position]
         self.maps["U"].update(batch)
 
@@ -478,8 +496,12 @@ class Pass:
 
     prefix_length: int
     tree: PackedTree
+    missed: tuple[Path, ...]
     greedy_ids: tuple[int, ...]
     cut: Cut
+    writes: tuple[Write, ...]
+    #: The memories before the pass wrote its rows.
+    memories_before: DictMemories
 
 
 def recap_passes(
@@ -491,27 +513,27 @@ def recap_passes(
     end_ids: Collection[int],
     *,
     rules: SearchRules,
-    image_id: int | None = None,
     rule: str = "recap",
     priors: Sequence[float] = SPECIFICITY_PRIORS,
     suffix_min_match: int = 2,
     suffix_max_nodes: int = 4,
+    num_missed: int = 10,
 ) -> Iterator[Pass]:
     """The whole method on one request: seed, draft, verify, commit, write. `memories` is changed in place."""
     memories.reset_request()
     rows = {
         i: make_row(next_scores(prompt_ids[: i + 1]))
         for i, token in enumerate(prompt_ids)
-        if token != image_id
+        if token not in rules.blocked_ids
     }
-    memories.write_prompt(prompt_ids, rows, image_id)
+    memories.write_prompt(prompt_ids, rows, rules.blocked_ids)
     output = [greedy_id(next_scores(prompt_ids))]
     if output[0] in end_ids or max_new_tokens == 1:
         return
     while True:
         history = [*prompt_ids, *output]
-        paths, _ = best_first_tree(
-            history, lambda context: fuse(memories.lookup(context), rule, priors), rules
+        paths, missed = best_first_tree(
+            history, lambda context: fuse(memories.lookup(context), rule, priors), rules, num_missed
         )
         may_copy = rules.max_nodes > 0 and suffix_max_nodes > 0
         copied = suffix_continuation(history, rules.blocked_ids, suffix_min_match) if may_copy else ()
@@ -524,8 +546,9 @@ def recap_passes(
         greedy_ids = tuple(greedy_id(s) for s in scores)
         accepted, selected = walk(tree.token_ids, tree.parents, greedy_ids)
         cut = cut_block(tree.token_ids, accepted, selected, end_ids, max_new_tokens - len(output))
-        yield Pass(len(history) - 1, tree, greedy_ids, cut)
-        memories.write_pass(history, tree.token_ids, tree.parents, [make_row(s) for s in scores])
+        before = memories.copy()
+        writes = memories.write_pass(history, tree.token_ids, tree.parents, [make_row(s) for s in scores])
+        yield Pass(len(history) - 1, tree, tuple(missed), greedy_ids, cut, tuple(writes), before)
         output += cut.committed_ids
         if cut.stop_reason:
             return
@@ -581,15 +604,15 @@ VOCAB_SIZES = (5, 6, 8, 9, 17, 60, 300, 4_000, 50_000)
 def random_case(rng: random.Random) -> Case:
     """Memories of any filling over few ids of any vocabulary: keys collide, tokens recur on branches."""
     vocab_size = rng.choice(VOCAB_SIZES)
-    num_used = min(vocab_size, rng.choice((1, 2, 3, 5, 8, 12, 20)))
+    num_used = min(vocab_size, rng.choice((1, 3, 5, 8, 8, 12, 20)))
     alphabet = tuple({vocab_size - 1, *rng.sample(range(vocab_size), num_used)})
     history = tuple(rng.choice(alphabet) for _ in range(rng.choice((1, 2, 3, 4, 7, 12))))
     rows = [random_row(rng, alphabet, vocab_size) for _ in range(rng.choice((1, 4, 12)))]
     memories = DictMemories()
     for source in SOURCES:
         length = KEY_LENGTHS[source]
-        share = rng.choice((0.0, 0.3, 0.7, 1.0))
-        num_keys = min(len(alphabet) ** length, rng.choice((4, 30, 80)))
+        share = rng.choice((0.0, 0.3, 0.7, 1.0, 1.0))
+        num_keys = min(2 * len(alphabet) ** length, rng.choice((4, 40, 120)))
         keys = {tuple(rng.choice(alphabet) for _ in range(length)) for _ in range(num_keys)}
         if length <= len(history):
             keys.add(history[-length:])
@@ -601,8 +624,8 @@ def random_case(rng: random.Random) -> Case:
 def random_rules(rng: random.Random, case: Case) -> SearchRules:
     """Search settings of all sizes, the extremes included."""
     return SearchRules(
-        max_nodes=rng.choice((0, 1, 2, 6, 24, 24, 63, 63, 256)),
-        max_depth=rng.choice((1, 2, 3, 10, 10, 32)),
+        max_nodes=rng.choice((0, 1, 6, 24, 24, 63, 63, 63, 256)),
+        max_depth=rng.choice((1, 2, 3, 10, 10, 10, 32)),
         width=rng.choice((1, 2, 3, 8, 8, 8)),
         depth_priors=rng.choice((DEPTH_PRIORS, DEPTH_PRIORS, (1.0,), (0.5,), (0.9, 0.25))),
         blocked_ids=frozenset(i for i in case.alphabet if rng.random() < rng.choice((0.0, 0.0, 0.2))),

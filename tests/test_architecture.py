@@ -79,7 +79,11 @@ def test_ruff_would_format_nothing():
 
 def run_ruff(*arguments: str) -> None:
     result = subprocess.run(
-        [sys.executable, "-m", "ruff", *arguments, "--no-cache", "."], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "ruff", *arguments, "--no-cache", "."],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert result.returncode == 0, result.stdout + result.stderr
 

@@ -7,7 +7,7 @@ import random
 
 import numpy as np
 import pytest
-from bridges import as_arrays, context_of, found_row
+from bridges import as_arrays, assert_same_contents, context_of, found_row
 from oracles import (
     KEY_LENGTHS,
     SOURCES,
@@ -47,15 +47,6 @@ def write_both(
 ) -> np.ndarray:
     dicts.write_pass(history, token_ids, parents, rows)
     return memories.write(contexts_of(history, token_ids, parents), as_arrays(rows))
-
-
-def assert_same_contents(memories: Memories, dicts: DictMemories) -> None:
-    """Every key that the dicts hold is found with its row, and the maps hold nothing else."""
-    sizes = memories.sizes
-    assert (sizes.trigram, sizes.bigram, sizes.unigram) == tuple(len(dicts.maps[s]) for s in SOURCES)
-    for source in SOURCES:
-        for key, row in dicts.maps[source].items():
-            assert found_row(memories, source, key) == row, (source, key)
 
 
 VOCAB_SIZES = (5, 9, 60, 50_000, MAX_VOCAB_SIZE - 1)
@@ -166,7 +157,7 @@ def test_prefill_seeds_the_unigram_map_alone_and_keeps_first_occurrences() -> No
             dicts.reset_request()
             prompt = [rng.choice([*range(12), image_id]) for _ in range(rng.choice((1, 5, 40)))]
             rows = {i: random_row(rng, range(60), 60) for i, token in enumerate(prompt) if token != image_id}
-            dicts.write_prompt(prompt, rows, image_id)
+            dicts.write_prompt(prompt, rows, {image_id})
             eligible = np.array([prompt[i] for i in rows], np.int64)
             written = memories.seed_unigram(eligible, as_arrays(list(rows.values())))
             assert written.tolist() == [token not in eligible[:i] for i, token in enumerate(eligible)]

@@ -99,7 +99,7 @@ def random_continuation(rng: random.Random, case: Case, paths: Sequence[oracles.
 def test_search_fusion_acceptance_and_gather_equal_the_oracles_on_random_memories() -> None:
     rng = random.Random(51)
     num_nodes = 0
-    for _ in range(scaled(20_000, 20)):
+    for _ in range(scaled(200_000, 20)):
         case = random_case(rng)
         rules = random_rules(rng, case)
         rule, priors = rng.choice(("recap", *RULES)), rng.choice((SPECIFICITY_PRIORS, (0.5, 0.25, 0.25)))
@@ -121,7 +121,7 @@ def test_search_fusion_acceptance_and_gather_equal_the_oracles_on_random_memorie
             slots[10 + np.concatenate([[0], path])].tolist()
             == oracles.gather(slots.tolist(), 10, [0, *accepted])[10:]
         )
-    assert num_nodes > 5 * scaled(20_000, 20)  # the cases were not all empty
+    assert num_nodes > 5 * scaled(200_000, 20)  # the cases were not all empty
 
 
 def random_choices(rng: random.Random, tree: PackedTree, alphabet: Sequence[int]) -> list[int]:

@@ -189,7 +189,7 @@ def _node(run: Run, iteration: Iteration, index: int, node: Node, source: str) -
         ],
         [
             # The shares are lengths of drawn bars only.
-            [token_id, q, [round(part, 4) for part in parts]]
+            [token_id, q, [round(part, 3) for part in parts]]
             for token_id, q, parts in zip(node.kept_ids, node.kept_probabilities, shares, strict=True)
         ],
     ]

@@ -30,7 +30,7 @@ def save_state(path: Path, state: dict) -> None:
 
 
 def load_state(path: Path, architecture: str) -> dict:
-    """Read a state written by `save_state` for the same `architecture` (the model's configuration as JSON)."""
+    """Read a state written by `save_state` for the same `architecture` (names and shapes of its tensors)."""
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:

@@ -86,7 +86,8 @@ class Trainer:
 
     @property
     def architecture(self) -> str:
-        return self.learner.model.config.to_json_string()
+        """Every tensor's name and shape: what a state must share with the model it is loaded into."""
+        return "; ".join(f"{name} {list(tensor.shape)}" for name, tensor in self.learner.state_dict().items())
 
     def resume(self, path: Path) -> None:
         state = load_state(path, self.architecture)

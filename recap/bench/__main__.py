@@ -107,7 +107,7 @@ def run(options: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("Stopped; the report covers the units measured so far.", file=sys.stderr)
         exit_code = 130
-    environment = asdict(target.environment) | {"python": platform.python_version(), "cpu": _cpu_name()}
+    environment = asdict(target.environment) | {"python_version": platform.python_version()}
     report = build_report(results, environment, _describe(options, settings, chosen))
     options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
     markdown = to_markdown(report)
@@ -125,8 +125,8 @@ class Progress:
         self._stream = stream
         self._started = time.monotonic()
         self._shown = -SECONDS_BETWEEN_LINES
+        self._first: float | None = None
         self._num_done = 0
-        self._num_failed = 0
 
     def show(self, unit: MeasuredUnit) -> None:
         """Count a unit as done. A failed method is told at once, with its reason."""
@@ -142,7 +142,10 @@ class Progress:
         if not (is_terminal or is_last) and elapsed - self._shown < SECONDS_BETWEEN_LINES:
             return
         self._shown = elapsed
-        left = elapsed / self._num_done * (self._num_units - self._num_done)
+        # The first unit waited for the warm-up; what it took says little about the others.
+        self._first = self._first or elapsed
+        each = elapsed if self._num_done == 1 else (elapsed - self._first) / (self._num_done - 1)
+        left = each * (self._num_units - self._num_done)
         ratios = ", ".join(
             f"{result.method} {result.ratio:.2f}×"
             for result in unit.results
@@ -188,16 +191,6 @@ def _describe(options: argparse.Namespace, settings: BenchSettings, workload: Wo
         "num_units": workload.num_units,
         "skipped_lines": [asdict(skipped) for skipped in workload.skipped],
     }
-
-
-def _cpu_name() -> str:
-    """The processor's name, where the system tells it."""
-    with_name = Path("/proc/cpuinfo")
-    if with_name.is_file():
-        for line in with_name.read_text("utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _save_trace(target: BenchTarget, unit: MeasuredUnit, folder: Path) -> None:

@@ -102,23 +102,26 @@ class HfGreedy:
     """`model.generate(do_sample=False)` of transformers on the same prompt, with the same end ids and length cap."""
 
     def __init__(self, target: Any) -> None:
-        """`target`: one that holds a transformers model (`model`, `device`)."""
+        """`target`: a `TransformersTarget`; any other kind fails when it is measured."""
         self._target = target
 
     def measure(self, request: Request, is_recorded: bool) -> Measurement:
-        """Time one `generate` call, from the prompt on the device to the last id; there is nothing to record."""
+        """Time one `generate` call, from the inputs on the device to the last id; there is nothing to record."""
         target = self._target
         prompt = torch.from_numpy(request.prompt_ids)[None].to(target.device)
+        inputs = {name: value.to(target.device) for name, value in request.model_inputs.items()}
         settings = {
             "do_sample": False,
             "num_beams": 1,
+            # Some checkpoints come with a penalty that plain greedy decoding does not know.
+            "repetition_penalty": 1.0,
             "max_new_tokens": request.max_new_tokens,
             "eos_token_id": sorted(target.end_ids),
         }
         started = time.perf_counter()
         with torch.inference_mode():
             sequences = target.model.generate(
-                input_ids=prompt, attention_mask=torch.ones_like(prompt), **request.model_inputs, **settings
+                input_ids=prompt, attention_mask=torch.ones_like(prompt), **inputs, **settings
             )
         # Copying the ids waits for the device, so the clock stops when they are there.
         output_ids = tuple(sequences[0, prompt.shape[1] :].tolist())

@@ -1,0 +1,1 @@
+"""The page: gradio only. `python demo/app.py` starts it."""

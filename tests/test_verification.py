@@ -1,0 +1,262 @@
+"""Verification: who sees whom, which path is accepted, where a stop cuts, which cache entries stay (Eq. 1)."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import oracles
+import pytest
+import torch
+from oracles import cut_block, gather, positions, random_parents, scaled, walk
+
+from recap.config import RecapConfig
+from recap.drafters.recap import RecapDrafter
+from recap.memory import Memories
+from recap.rows import make_rows
+from recap.targets.scoring import score_positions
+from recap.tree import DraftTree, pack_tree
+from recap.verification import Outcome, accepted_path, ancestor_mask, verify_path
+
+CASES = Path(__file__).parent / "cases"
+STOP_CASES: list[dict[str, Any]] = json.loads((CASES / "toy_stop_cases.json").read_text())
+KV_CASES: list[dict[str, Any]] = json.loads((CASES / "toy_kv_cases.json").read_text())
+TIE_CASES: list[dict[str, Any]] = json.loads((CASES / "toy_ties.json").read_text())
+
+
+def random_tree(rng: random.Random) -> DraftTree:
+    """A random tree whose siblings carry different tokens; the same tokens recur on other branches."""
+    num_nodes = rng.choice((1, 1, 2, 5, 20, 68))
+    parents = random_parents(rng, num_nodes)
+    tokens: list[int] = [rng.randrange(10)]
+    for node in range(1, num_nodes):
+        siblings = {tokens[i] for i in range(1, node) if parents[i] == parents[node]}
+        tokens.append(rng.choice([i for i in range(10) if i not in siblings]))
+    return pack_tree(tokens, parents)
+
+
+def random_choices(rng: random.Random, tree: DraftTree) -> list[int]:
+    """A greedy choice at each node, often one that a child carries."""
+    choices = []
+    for node in range(len(tree.token_ids)):
+        kids = tree.token_ids[tree.parent_indices == node].tolist()
+        choices.append(rng.choice(kids) if kids and rng.random() < 0.8 else rng.randrange(12))
+    return choices
+
+
+def test_a_node_sees_itself_and_its_ancestors_alone() -> None:
+    rng = random.Random(61)
+    for _ in range(scaled(500, 10)):
+        parents = random_tree(rng).parent_indices
+        mask = ancestor_mask(parents)
+        graph = nx.DiGraph([(int(parent), node) for node, parent in enumerate(parents) if parent >= 0])
+        graph.add_node(0)
+        for node in range(len(parents)):
+            assert set(np.flatnonzero(mask[node]).tolist()) == nx.ancestors(graph, node) | {node}
+        assert mask.tolist() == oracles.ancestor_mask(parents.tolist())
+
+
+def test_siblings_and_cousins_do_not_see_each_other() -> None:
+    #      0
+    #    1   3
+    #    2   4
+    mask = ancestor_mask(np.array([-1, 0, 1, 0, 3], np.int32))
+    assert mask.astype(int).tolist() == [
+        [1, 0, 0, 0, 0],
+        [1, 1, 0, 0, 0],
+        [1, 1, 1, 0, 0],
+        [1, 0, 0, 1, 0],
+        [1, 0, 0, 1, 1],
+    ]
+
+
+def test_the_mask_of_a_chain_is_causal() -> None:
+    for length in (1, 2, 68, 257):
+        mask = ancestor_mask(np.arange(-1, length - 1, dtype=np.int32))
+        assert np.array_equal(mask, np.tril(np.ones((length, length), bool)))
+
+
+def test_positions_are_prefix_length_plus_depth() -> None:
+    rng = random.Random(62)
+    for _ in range(scaled(300, 10)):
+        tree = random_tree(rng)
+        assert (tree.depths + 57).tolist() == positions(tree.parent_indices.tolist(), 57)
+
+
+def test_the_accepted_path_follows_the_greedy_choices_from_the_root() -> None:
+    rng = random.Random(63)
+    lengths = []
+    for _ in range(scaled(20_000, 50)):
+        tree = random_tree(rng)
+        choices = random_choices(rng, tree)
+        accepted, _ = walk(tree.token_ids.tolist(), tree.parent_indices.tolist(), choices)
+        path = accepted_path(tree.token_ids, tree.parent_indices, np.array(choices))
+        assert path.tolist() == accepted
+        lengths.append(len(accepted))
+    assert max(lengths) >= 3
+
+
+def test_acceptance_never_jumps_to_a_branch_with_the_same_token() -> None:
+    # both children of the root have a child 5; the target goes 2, then 5: node 4, never node 2
+    tree = pack_tree([7, 1, 5, 2, 5], [-1, 0, 1, 0, 3])
+    assert accepted_path(tree.token_ids, tree.parent_indices, np.array([2, 5, 0, 5, 0])).tolist() == [3, 4]
+    # the target goes 5 at once: no child of the root carries it
+    assert accepted_path(tree.token_ids, tree.parent_indices, np.array([5, 5, 0, 5, 0])).tolist() == []
+
+
+def as_tuple(outcome: Outcome) -> tuple[Any, ...]:
+    return (
+        tuple(outcome.accepted_indices.tolist()),
+        outcome.target_selected_id,
+        tuple(outcome.committed_ids.tolist()),
+        outcome.stop_reason,
+    )
+
+
+def test_the_block_is_cut_at_the_first_end_token_or_at_the_cap() -> None:
+    rng = random.Random(64)
+    reasons = []
+    for _ in range(scaled(20_000, 50)):
+        tree = random_tree(rng)
+        choices = random_choices(rng, tree)
+        end_ids = frozenset(rng.sample(range(12), rng.choice((0, 1, 3))))
+        num_left = rng.choice((1, 1, 2, 3, 4, 200))
+        accepted, selected = walk(tree.token_ids.tolist(), tree.parent_indices.tolist(), choices)
+        expected = cut_block(tree.token_ids.tolist(), accepted, selected, end_ids, num_left)
+        got = verify_path(tree, np.array(choices), end_ids, num_left)
+        assert as_tuple(got) == (
+            expected.accepted,
+            expected.target_selected_id,
+            expected.committed_ids,
+            expected.stop_reason,
+        )
+        assert 1 <= len(got.committed_ids) <= num_left
+        reasons.append(got.stop_reason)
+    assert set(reasons) == {None, "end_token", "length"}
+
+
+def test_an_end_token_at_the_cap_ends_for_the_end_token() -> None:
+    tree = pack_tree([7, 1], [-1, 0])
+    assert verify_path(tree, np.array([1, 2]), {2}, 2).stop_reason == "end_token"
+    assert verify_path(tree, np.array([1, 2]), {1}, 1).stop_reason == "end_token"
+    assert verify_path(tree, np.array([1, 2]), {3}, 2).stop_reason == "length"
+
+
+def test_without_a_stop_the_target_selected_token_is_committed_last() -> None:
+    tree = pack_tree([7, 1], [-1, 0])
+    assert as_tuple(verify_path(tree, np.array([1, 4]), (), 3)) == ((1,), 4, (1, 4), None)
+    assert as_tuple(verify_path(tree, np.array([3, 4]), (), 3)) == ((), 3, (3,), None)
+
+
+@pytest.mark.parametrize("num_left", [0, -1])
+def test_a_pass_without_a_token_left_is_refused(num_left: int) -> None:
+    with pytest.raises(ValueError, match="num_tokens_left must be at least 1; got num_tokens_left="):
+        verify_path(pack_tree([7], [-1]), np.array([1]), (), num_left)
+
+
+# ------------------------------------------------------------------------------------------------- the toy cases
+
+
+def toy_tree(case: dict[str, Any]) -> tuple[DraftTree, np.ndarray, list[int]]:
+    """The packed tree, the target's choice at each packed node, and each packed node's id in the file."""
+    nodes = case["tree"]
+    tree = pack_tree(
+        [node["token"] for node in nodes],
+        [-1 if node["parent"] is None else node["parent"] for node in nodes],
+    )
+    ids = [nodes[made]["id"] for made in tree.pop_orders.tolist()]
+    return tree, np.array([case["target_argmax_after_node"][str(i)] for i in ids]), ids
+
+
+@pytest.mark.parametrize("case", STOP_CASES, ids=[case["name"] for case in STOP_CASES])
+def test_a13_nothing_comes_out_behind_a_stop_inside_the_accepted_path(case: dict[str, Any]) -> None:
+    tree, choices, ids = toy_tree(case)
+    path = accepted_path(tree.token_ids, tree.parent_indices, choices).tolist()
+    assert [0, *(ids[node] for node in path)] == case["expect_path_nodes"]
+    assert choices[path[-1] if path else 0] == case["expect_bonus"]
+    outcome = verify_path(tree, choices, set(case["stop_ids"]), case["remaining_budget"])
+    assert outcome.committed_ids.tolist() == case["expect_committed"]
+    assert outcome.stop_reason == {"eos": "end_token", "length": "length"}[case["expect_finish"]]
+    # what is accepted is the cut block; the selected token is the one behind it, if it was committed
+    assert tree.token_ids[outcome.accepted_indices].tolist() == case["expect_committed"][: len(path)]
+    has_selected = len(case["expect_committed"]) > len(path)
+    assert outcome.target_selected_id == (case["expect_bonus"] if has_selected else None)
+
+
+@pytest.mark.parametrize("case", STOP_CASES, ids=[case["name"] for case in STOP_CASES])
+def test_a13_a_cut_keeps_all_rows_but_only_the_cut_block_enters_the_suffix(case: dict[str, Any]) -> None:
+    """Rows of all evaluated nodes are written whatever was accepted; the suffix automaton sees the text alone."""
+    tree, choices, _ = toy_tree(case)
+    outcome = verify_path(tree, choices, set(case["stop_ids"]), case["remaining_budget"])
+    memories = Memories(100)
+    drafter = RecapDrafter(RecapConfig(), memories)
+    prompt = np.array([60, 61, 62], np.int64)
+    drafter.begin(prompt, 71, prompt[:0], make_rows(np.zeros((0, 8), int), np.zeros((0, 8))))
+    history = np.append(prompt, 71)
+    num_nodes = len(tree.token_ids)
+    top_ids = np.stack([(choices + k) % 100 for k in range(8)], axis=1)
+    rows = make_rows(top_ids, np.tile(np.arange(8.0, 0, -1), (num_nodes, 1)))
+    written = drafter.observe(history, tree, rows, outcome)
+    assert written is not None
+    assert written[:, 0].all()
+    for node in range(num_nodes):
+        path = oracles.path_to(node, tree.parent_indices.tolist())
+        u, v, x = [*history[:-1].tolist(), *tree.token_ids[path].tolist()][-3:]
+        for source in ("G", "C", "U"):
+            stored = memories.lookup(source, (u, v, x))
+            assert stored is not None
+            assert stored.token_ids[0] == choices[node]
+    # the longest suffix of "text + last committed token twice" ends where the cut block ends
+    committed = outcome.committed_ids
+    drafter.suffix.extend(np.concatenate([[99], history[-1:], committed]))
+    match = drafter.suffix.match()
+    assert (match.length, match.end) == (1 + len(committed), len(history) + len(committed))
+
+
+@pytest.mark.parametrize("case", KV_CASES, ids=[case["name"] for case in KV_CASES])
+def test_a14_entries_of_the_accepted_path_are_gathered_in_path_order(case: dict[str, Any]) -> None:
+    tree, choices, ids = toy_tree(case)
+    path = [0, *accepted_path(tree.token_ids, tree.parent_indices, choices).tolist()]
+    assert [ids[node] for node in path] == case["expect_path_nodes"]
+    assert choices[path[-1]] == case["expect_bonus"]
+    before = case["cache_len_before"]
+    # a cache whose entries are the file's slot numbers, packed as the tree is
+    slots = list(range(before)) + [case["packed_slots"][i] for i in ids]
+    kept = gather(slots, before, path)
+    assert kept[before:] == case["expect_slots_kept_in_order"]
+    assert len(kept) == case["expect_cache_len_after"]
+    offsets = {str(i): int(depth) for i, depth in zip(ids, tree.depths, strict=True)}
+    assert offsets == case["text_position_offset_by_depth"]
+    assert int(tree.depths[path[-1]]) + 1 == case["next_root_position_offset"]
+
+
+@pytest.mark.parametrize("case", TIE_CASES, ids=[case["why"][:24] for case in TIE_CASES])
+def test_a16_equal_scores_go_to_the_lowest_id(case: dict[str, Any]) -> None:
+    for dtype, name in ((torch.float32, "fp32"), (torch.bfloat16, "bf16")):
+        expected = case.get("expect_id", case.get(f"expect_id_{name}"))
+        scores = score_positions(torch.tensor([case["logits"]], dtype=dtype))
+        assert scores.greedy_ids.tolist() == [expected]
+        margin = case.get(f"expect_margin_{name}")
+        if margin is not None:
+            assert float(scores.top_scores[0, 0] - scores.top_scores[0, 1]) == margin
+
+
+def test_top_scores_are_ordered_by_score_then_by_lower_id() -> None:
+    rng = random.Random(65)
+    for _ in range(scaled(1_000, 20)):
+        vocab_size = rng.choice((1, 5, 8, 9, 200))
+        levels = [0.0, -0.0, 1.0, -1.0, 2.5, float("-inf"), 1e-30] if rng.random() < 0.5 else None
+        rows = [
+            [rng.choice(levels) if levels else rng.gauss(0, 3) for _ in range(vocab_size)]
+            for _ in range(rng.choice((1, 4)))
+        ]
+        logits = torch.tensor(rows, dtype=torch.float32)
+        scores = score_positions(logits, want_all_scores=True)
+        assert scores.top_ids.tolist() == [oracles.top_ids(row, 8) for row in logits.tolist()]
+        assert scores.top_scores.tolist() == logits.gather(1, torch.tensor(scores.top_ids)).tolist()
+        assert scores.all_scores is not None
+        assert scores.all_scores.tolist() == logits.tolist()
