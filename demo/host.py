@@ -90,9 +90,9 @@ class ModelHost:
             ModelError: there is no model here, or it could not be loaded.
             InputError: too many runs are waiting.
         """
-        if self._state in ("none", "failed"):
-            raise ModelError(self.status_sentence)
         with self._changed:
+            if self._state in ("none", "failed"):
+                raise ModelError(self.status_sentence)
             if len(self._queue) - (self._running is None) >= self._max_waiting:
                 raise InputError(texts.queue_full(self._max_waiting))
             ticket = Ticket(job)
@@ -112,9 +112,7 @@ class ModelHost:
         try:
             target = self._load()
         except Exception as error:  # whatever happens here, the page goes on without a model
-            self._failure = _sentence_of(error, texts.MODEL_FAILED)
-            self._state = "failed"
-            self._fail_waiting()
+            self._fail(_sentence_of(error, texts.MODEL_FAILED))
             return
         self._state = "ready"
         while True:
@@ -129,11 +127,13 @@ class ModelHost:
                 ticket.error = _sentence_of(error, texts.RUN_FAILED)
             ticket.done.set()
 
-    def _fail_waiting(self) -> None:
+    def _fail(self, sentence: str) -> None:
         with self._changed:
+            self._failure = sentence
+            self._state = "failed"
             while self._queue:
                 ticket = self._queue.popleft()
-                ticket.error = self._failure
+                ticket.error = sentence
                 ticket.done.set()
 
 

@@ -65,7 +65,8 @@ show_progress() {
     local start=$SECONDS first fetched unpacked unpacking_since="" elapsed left every=15
     first=$(size_of "$root/.venv")
     [ -t 2 ] && every=2
-    while sleep "$every" && kill -0 $$ 2>/dev/null; do
+    # A killed watcher leaves its last sleep behind, which must hold neither the output nor the lock.
+    while sleep "$every" >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do
         elapsed=$((SECONDS - start))
         fetched=$(size_of "$root/.venv/download")
         unpacked=$(($(size_of "$root/.venv") - fetched))
@@ -94,7 +95,7 @@ install() {
     stamp=$root/.venv/.installed-$(echo "${file#"$root"/}" | tr / -)
     [ "$(cat "$stamp" 2>/dev/null)" = "$(stamp_of "$file")" ] && return
     [ -w "$root/.venv" ] || die "$root/.venv is incomplete and cannot be written to; use a copy of the checkout that you own."
-    if ! "$python" -c 'import torch' 2>/dev/null && [ "$file" = "$root/requirements.txt" ]; then
+    if [ ! -e "$stamp" ] && [ "$file" = "$root/requirements.txt" ]; then
         echo "First start: pip downloads about 3.2 GB of Python packages (torch comes with its CUDA libraries)."
         echo "They take 6.3 GB below .venv (9.5 GB while they are unpacked) and some minutes, once."
     fi
@@ -103,7 +104,7 @@ install() {
     rm -rf "$root/.venv/download"
     mkdir -p "$root/.venv/download"
     # The watcher runs beside pip, not pip beside the watcher: Ctrl-C reaches only what runs in the foreground.
-    show_progress &
+    show_progress 9<&- &
     watcher=$!
     trap 'kill "$watcher" 2>/dev/null' EXIT
     result=0

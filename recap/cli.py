@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from recap import metrics
 from recap.errors import InputError, RecapError
-from recap.events import ImageInfo, Iteration, Prefill, Run
-from recap.pictures import Picture, open_picture, thumbnail_data_url
+from recap.events import Iteration, Prefill, Run
+from recap.pictures import Picture, describe_picture, open_picture
 from recap.tokens import TextStream
-from recap.trace_io import save_trace
 
 if TYPE_CHECKING:
     from recap.recording import RecordedRun
@@ -87,7 +86,10 @@ def run(options: argparse.Namespace) -> None:
         figures = describe_run(method_run, ar_run, answer) | {"model": options.model}
         options.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
     if options.trace:
-        trace = build_trace(target, request, question, runs, _image_info(picture))
+        # Only here: a machine that measures may lack the library that writes traces.
+        from recap.trace_io import save_trace
+
+        trace = build_trace(target, request, question, runs, describe_picture(picture))
         save_trace(trace, options.trace)
 
 
@@ -140,12 +142,6 @@ def _check_input(options: argparse.Namespace) -> tuple[Picture, str]:
         if path and not path.parent.is_dir():
             raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
     return open_picture(options.image), options.question
-
-
-def _image_info(picture: Picture) -> ImageInfo:
-    return ImageInfo(
-        thumbnail_data_url(picture.image), picture.original_size, picture.image.size, picture.notes
-    )
 
 
 def _print_answer(target: TransformersTarget, recorded: RecordedRun) -> str:

@@ -8,6 +8,8 @@ from typing import Literal, get_args
 
 FusionRule = Literal["recap", "no-confidence", "no-prior", "uniform", "hard-gate", "back-off", "unigram"]
 FUSION_RULES: tuple[FusionRule, ...] = get_args(FusionRule)
+Expansion = Literal["best-first", "fixed"]
+RootFallback = Literal["none", "recency", "semantic"]
 
 #: Width K of a prediction row (Eq. 2) and of the kept mixture (Eq. 6).
 ROW_WIDTH = 8
@@ -30,6 +32,9 @@ class RecapConfig:
         fusion: how the rows found are weighted; `recap` is the paper's rule, the others are its ablations.
         suffix_min_match: shortest suffix, in tokens, whose continuation is copied; at least 1.
         suffix_max_nodes: new nodes that the suffix continuation may add beyond `max_nodes`; 0 turns it off.
+        suffix_inside_budget: the new suffix nodes count among `max_nodes`, and the search gives up as many.
+        expansion: `best-first` is Eq. 8; `fixed` goes breadth-first, `width` children at every node.
+        root_fallback: where rows for a root that finds none are taken from (Appendix H).
         forbid_repeated_edges: leave out a child whose (parent token, token) edge is already on its own path.
 
     Raises:
@@ -44,6 +49,9 @@ class RecapConfig:
     fusion: FusionRule = "recap"
     suffix_min_match: int = 2
     suffix_max_nodes: int = 4
+    suffix_inside_budget: bool = False
+    expansion: Expansion = "best-first"
+    root_fallback: RootFallback = "none"
     forbid_repeated_edges: bool = False
 
     def __post_init__(self) -> None:
@@ -54,6 +62,9 @@ class RecapConfig:
         _check_int("suffix_max_nodes", self.suffix_max_nodes, 0, MAX_SUFFIX_NODES_LIMIT)
         if self.fusion not in FUSION_RULES:
             raise ValueError(f"fusion must be one of {', '.join(FUSION_RULES)}; got fusion={self.fusion!r}")
+        for name, choices in (("expansion", get_args(Expansion)), ("root_fallback", get_args(RootFallback))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be one of {', '.join(choices)}; got {name}={getattr(self, name)!r}")
         priors = self.specificity_priors
         descending = all(a >= b for a, b in zip(priors, priors[1:], strict=False))
         if len(priors) != 3 or not all(0 < p < math.inf for p in priors) or not descending:

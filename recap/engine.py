@@ -49,8 +49,12 @@ def generate(
         decoding = target.prefill(request, drafter.wants_prompt_rows, drafter.max_tree_nodes)
         _check_finite(decoding.first_scores)
         first_id = int(decoding.first_scores.greedy_ids[0])
-        seeded = drafter.begin(request.prompt_ids, first_id, decoding.prompt_row_ids, decoding.prompt_rows)
         prefill_seconds = time.perf_counter() - started
+        if recorder:
+            recorder.look_prompt(decoding)
+        started = time.perf_counter()
+        seeded = drafter.begin(request.prompt_ids, first_id, decoding.prompt_row_ids, decoding.prompt_rows)
+        prefill_seconds += time.perf_counter() - started
 
         history = np.empty(len(request.prompt_ids) + request.max_new_tokens, np.int64)
         history[: len(request.prompt_ids)] = request.prompt_ids
@@ -62,7 +66,7 @@ def generate(
             first_token_id=first_id,
             top_scores=_two_highest(decoding.first_scores, 0),
             seconds=prefill_seconds,
-            writes=recorder.prompt_writes(decoding, seeded) if recorder else (),
+            writes=recorder.prompt_writes(request.prompt_ids, decoding, seeded) if recorder else (),
             memory_sizes=drafter.memories.sizes if recorder and drafter.memories else None,
         )
         if recorder:
@@ -124,7 +128,8 @@ def _one_pass(
     started = time.perf_counter()
     tree = drafter.draft(history)
     drafted = time.perf_counter()
-    scores = decoding.verify(tree)
+    wants = getattr(drafter, "wants", ())  # a drafter need not know of what only a `ScoreReader` asks for
+    scores = decoding.verify(tree, want=wants)
     verified = time.perf_counter()
     _check_finite(scores)
     outcome = verify_path(tree, scores.greedy_ids, target.end_ids, num_tokens_left)
@@ -133,6 +138,8 @@ def _one_pass(
     if recorder:
         recorder.look(history, tree, scores)
     update_started = time.perf_counter()
+    if wants:
+        drafter.read(scores)
     rows = make_rows(scores.top_ids, scores.top_scores) if drafter.wants_rows else None
     written = drafter.observe(history, tree, rows, outcome)
     updated = time.perf_counter()

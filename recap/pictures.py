@@ -16,6 +16,7 @@ import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from recap.errors import InputError
+from recap.events import ImageInfo
 
 MAX_PICTURE_BYTES = 20 * 1024 * 1024
 MAX_PICTURE_PIXELS = 40_000_000
@@ -79,6 +80,16 @@ def thumbnail_data_url(image: Image.Image) -> str:
         encoded, kind = io.BytesIO(), "jpeg"
         small.save(encoded, "JPEG", quality=85)
     return f"data:image/{kind};base64,{base64.b64encode(encoded.getvalue()).decode('ascii')}"
+
+
+def describe_picture(picture: Picture) -> ImageInfo:
+    """The record of a picture for a trace."""
+    return ImageInfo(
+        thumbnail=thumbnail_data_url(picture.image),
+        original_size=picture.original_size,
+        model_size=picture.image.size,
+        notes=picture.notes,
+    )
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -26,7 +26,7 @@ from recap.events import (
     SuffixMatch,
 )
 from recap.fusion import fuse
-from recap.memory import SOURCES, StoredRow
+from recap.memory import NO_CONTEXT, SOURCES, StoredRow
 from recap.rows import PredictionRows, make_rows
 from recap.targets.base import Decoding, Scores
 from recap.tree import DraftTree
@@ -83,7 +83,16 @@ class Recorder:
             finished=self._finished,
         )
 
-    def prompt_writes(self, decoding: Decoding, written: np.ndarray | None) -> tuple[MemoryWrite, ...]:
+    def look_prompt(self, decoding: Decoding) -> None:
+        """Note which rows of U the prompt is about to replace."""
+        self._replaced = []
+        if self._drafter.memories is not None:
+            contexts = (np.array([NO_CONTEXT, NO_CONTEXT, token]) for token in decoding.prompt_row_ids)
+            self._replaced = [(self._stored_row_number("U", context),) for context in contexts]
+
+    def prompt_writes(
+        self, prompt_ids: np.ndarray, decoding: Decoding, written: np.ndarray | None
+    ) -> tuple[MemoryWrite, ...]:
         """The rows that seeded U. To be called right after they were written."""
         memories = self._drafter.memories
         if memories is None or written is None or decoding.prompt_rows is None:
@@ -93,7 +102,9 @@ class Recorder:
             token = int(decoding.prompt_row_ids[index])
             row = self._add_row(decoding.prompt_rows, index)
             self._row_numbers["U", (token,)] = (memories.batch, row)
-            writes.append(MemoryWrite("U", (token,), index, row, None))
+            # Only a token's first occurrence writes, so its first place in the prompt is the row's.
+            position = int(np.argmax(prompt_ids == token))
+            writes.append(MemoryWrite("U", (token,), position, row, *self._replaced[index]))
         return tuple(writes)
 
     def look(self, history: np.ndarray, tree: DraftTree, scores: Scores) -> None:
@@ -104,7 +115,7 @@ class Recorder:
         self._nodes = tuple(self._node(tree, scores, i, contexts[i]) for i in range(len(tree.token_ids)))
         self._missed, self._suffix_match, self._replaced = (), None, []
         if isinstance(drafter, RecapDrafter):
-            self._missed = _missed_paths(drafter, history)
+            self._missed = _missed_paths(drafter, history, int((~tree.is_suffix).sum()) - 1)
             match = drafter.suffix.match()
             if match.length >= drafter.config.suffix_min_match:
                 continuation = tuple(drafter.suffix_continuation().tolist())
@@ -146,7 +157,8 @@ class Recorder:
             depth=int(tree.depths[index]),
             rank=int(tree.ranks[index]),
             pop_order=int(tree.pop_orders[index]),
-            origin="root" if index == 0 else "suffix" if tree.is_suffix[index] else "fusion",
+            # Methods without q propose what the text or a table of theirs holds: copies, as suffix nodes are.
+            origin="root" if index == 0 else "suffix" if np.isnan(q) else "fusion",
             q=1.0 if index == 0 else None if np.isnan(q) else q,
             score=1.0 if index == 0 else None if np.isnan(score) else score,
             greedy_id=int(scores.top_ids[index, 0]),
@@ -238,10 +250,9 @@ def _key_ids(source: Source, context: np.ndarray) -> tuple[int, ...]:
     return tuple(context[SOURCES.index(source) :].tolist())
 
 
-def _missed_paths(drafter: RecapDrafter, history: np.ndarray) -> tuple[MissedPath, ...]:
-    """The next paths in the order of the search: its result for a larger budget starts with the same nodes."""
-    budget = drafter.config.max_nodes
-    token_ids, parents, q, scores, _ = drafter.builder.search(drafter.memories, history, budget + NUM_MISSED)
+def _missed_paths(drafter: RecapDrafter, history: np.ndarray, budget: int) -> tuple[MissedPath, ...]:
+    """The paths behind the first `budget`: the search's result for a larger budget starts with the same nodes."""
+    token_ids, parents, q, scores, _ = drafter.search(history, budget + NUM_MISSED)
     missed = []
     for node in range(budget + 1, len(token_ids)):
         path = []

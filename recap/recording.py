@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
-from recap.drafters import RecapDrafter, make_drafter
+from recap.drafters import RecapDrafter, make_drafter, takes_nodes
 from recap.drafters.base import Drafter
 from recap.engine import generate
 from recap.events import (
@@ -81,7 +81,7 @@ class RecordedRun:
 
 def run_name(method: str, drafter: Drafter) -> str:
     """`recap@63` for `recap`: the node budget is part of a run's name."""
-    if isinstance(drafter, RecapDrafter) and "@" not in method:
+    if isinstance(drafter, RecapDrafter) and takes_nodes(method):
         return f"{method}@{drafter.config.max_nodes}"
     return method
 

@@ -11,6 +11,10 @@ from recap.memory import Memories
 from recap.prediction_map import find_row
 from recap.tree import DraftTree, pack
 
+#: What a root that finds no row may draft instead: ids int32 [n <= K] and their probabilities float64 [n].
+RootCandidates = tuple[np.ndarray, np.ndarray]
+NO_CANDIDATES: RootCandidates = (np.empty(0, np.int32), np.empty(0, np.float64))
+
 
 class TreeBuilder:
     """Best-first search under one configuration, with its work space kept between passes."""
@@ -24,29 +28,53 @@ class TreeBuilder:
         priors += [config.depth_priors[-1]] * (config.max_depth - len(priors))
         self._depth_priors = np.array(priors, np.float64)
 
-    def build(self, memories: Memories, history: np.ndarray, continuation: np.ndarray) -> DraftTree:
+    def build(
+        self,
+        memories: Memories,
+        history: np.ndarray,
+        continuation: np.ndarray,
+        root_candidates: RootCandidates = NO_CANDIDATES,
+    ) -> DraftTree:
         """The tree for the next pass.
 
         Args:
             memories: where rows are looked up; not changed.
             history: int64 [n >= 1], prompt and committed tokens; the last one is the root.
             continuation: int64 [m], tokens that followed the longest repeated suffix; may be empty.
+            root_candidates: the root's children where no map has a row for it.
         """
-        tree = self.search(memories, history, self.config.max_nodes)
+        tree = self.search(memories, history, self.config.max_nodes, root_candidates)
         if len(continuation) and self.config.max_nodes > 0 and self.config.suffix_max_nodes > 0:
-            tree = _insert_suffix(
-                *tree,
-                continuation,
-                self.config.suffix_max_nodes,
-                self.config.max_depth + self.config.suffix_max_nodes,
-            )
+            tree = self._with_suffix(tree, continuation)
         return pack(*tree)
 
-    def search(self, memories: Memories, history: np.ndarray, max_nodes: int) -> tuple[np.ndarray, ...]:
+    def _with_suffix(self, tree: tuple[np.ndarray, ...], continuation: np.ndarray) -> tuple[np.ndarray, ...]:
+        config = self.config
+        max_depth = config.max_depth + config.suffix_max_nodes
+        if not config.suffix_inside_budget:
+            return _insert_suffix(*tree, continuation, config.suffix_max_nodes, max_depth)
+        # The first b nodes are the best tree of b nodes: give up the last ones until the copied ones fit.
+        max_new_nodes = min(config.suffix_max_nodes, config.max_nodes)
+        num_searched = len(tree[0])
+        while True:
+            searched = (part[:num_searched] for part in tree)
+            both = _insert_suffix(*searched, continuation, max_new_nodes, max_depth)
+            if len(both[0]) <= 1 + config.max_nodes:
+                return both
+            num_searched -= 1
+
+    def search(
+        self,
+        memories: Memories,
+        history: np.ndarray,
+        max_nodes: int,
+        root_candidates: RootCandidates = NO_CANDIDATES,
+    ) -> tuple[np.ndarray, ...]:
         """The best `max_nodes` paths as nodes in the order they were popped, the root first.
 
         Returns (token_ids, parents, q, scores, is_suffix), each [num_nodes]. Since no factor of phi exceeds 1, the
-        result for b nodes is the first b + 1 entries of the result for any larger number.
+        result for b nodes is the first b + 1 entries of the result for any larger number. The same holds for fixed
+        expansion, whose order is by depth, then by rank path.
         """
         return _search(
             memories.trigram,
@@ -62,6 +90,8 @@ class TreeBuilder:
             rule_code(self.config.fusion),
             self.config.forbid_repeated_edges,
             self._blocked_ids,
+            self.config.expansion == "fixed",
+            *root_candidates,
         )
 
 
@@ -71,7 +101,7 @@ def _token_before(history: np.ndarray, distance: int) -> int:
 
 @jit
 def gather_rows(trigram, bigram, unigram, u, v, x, token_ids, probabilities, confidences):
-    """Copy the rows found for the last tokens (u, v, x), most specific first. Returns (their number, is U among them)."""
+    """Copy the rows found for the last tokens (u, v, x), most specific first: their number, and is U among them."""
     count = 0
     is_unigram_found = False
     for order in range(3, 0, -1):
@@ -103,6 +133,9 @@ def _search(
     rule,
     forbid_repeated_edges,
     blocked_ids,
+    is_breadth_first,
+    root_ids,
+    root_q,
 ):
     max_depth = len(depth_priors)
     # Nodes in pop order; the root is node 0.
@@ -121,6 +154,7 @@ def _search(
     open_rank = np.empty(open_limit, np.int32)
     open_q = np.empty(open_limit, np.float64)
     open_score = np.empty(open_limit, np.float64)
+    open_order = np.empty(open_limit, np.float64)  # the higher, the sooner popped
     heap = np.empty(open_limit, np.int32)
     heap_size = 0
 
@@ -157,11 +191,22 @@ def _search(
             kept = 0
             if num_rows > 0:
                 weigh_rows(
-                    row_confidences, num_rows, is_unigram_found, specificity_priors, rule, priors, confidences, weights
+                    row_confidences,
+                    num_rows,
+                    is_unigram_found,
+                    specificity_priors,
+                    rule,
+                    priors,
+                    confidences,
+                    weights,
                 )
                 kept = mix_rows(
                     row_ids, row_probabilities, weights, num_rows, scratch_ids, scratch_mass, kept_ids, kept_q
                 )
+            elif node == 0:
+                kept = len(root_ids)
+                kept_ids[:kept] = root_ids
+                kept_q[:kept] = root_q
             first_open = num_open
             for k in range(kept):
                 if num_open - first_open == width:
@@ -176,12 +221,15 @@ def _search(
                 open_rank[num_open] = num_open - first_open
                 open_q[num_open] = kept_q[k]
                 open_score[num_open] = scores[node] * depth_priors[depth] * kept_q[k]
+                open_order[num_open] = -depth if is_breadth_first else open_score[num_open]
                 # Sift up.
                 place = heap_size
                 heap_size += 1
                 while place > 0:
                     above = (place - 1) // 2
-                    if not _precedes(num_open, heap[above], open_score, open_parent, open_rank, depths, paths):
+                    if not _precedes(
+                        num_open, heap[above], open_order, open_parent, open_rank, depths, paths
+                    ):
                         break
                     heap[place] = heap[above]
                     place = above
@@ -199,10 +247,10 @@ def _search(
             if below >= heap_size:
                 break
             if below + 1 < heap_size and _precedes(
-                heap[below + 1], heap[below], open_score, open_parent, open_rank, depths, paths
+                heap[below + 1], heap[below], open_order, open_parent, open_rank, depths, paths
             ):
                 below += 1
-            if not _precedes(heap[below], moved, open_score, open_parent, open_rank, depths, paths):
+            if not _precedes(heap[below], moved, open_order, open_parent, open_rank, depths, paths):
                 break
             heap[place] = heap[below]
             place = below
@@ -231,10 +279,10 @@ def _search(
 
 
 @jit
-def _precedes(a, b, open_score, open_parent, open_rank, depths, paths):
-    """Is open path `a` popped before `b`: higher score, then the lexicographically smaller rank path."""
-    if open_score[a] != open_score[b]:
-        return open_score[a] > open_score[b]
+def _precedes(a, b, open_order, open_parent, open_rank, depths, paths):
+    """Is open path `a` popped before `b`: higher order, then the lexicographically smaller rank path."""
+    if open_order[a] != open_order[b]:
+        return open_order[a] > open_order[b]
     parent_a, parent_b = open_parent[a], open_parent[b]
     depth_a, depth_b = depths[parent_a], depths[parent_b]
     for level in range(min(depth_a, depth_b) + 1):

@@ -3,6 +3,9 @@
 The automaton (Blumer et al. 1985) grows online. After each token, the suffix link of the newest state is the longest
 suffix of the history that also ended earlier, so no separate search is needed. Image placeholders and padding are
 barriers: they are never indexed and no match spans one.
+
+A state stands for strings that end at the same places; beside the latest of these it keeps the earliest and their
+number, which the methods that RECAP is compared with ask for.
 """
 
 from __future__ import annotations
@@ -33,13 +36,26 @@ class Match(NamedTuple):
     end: int
 
 
-class _Arrays(NamedTuple):
-    """States and transitions as flat arrays. `cursor` int64 [6]: states, transitions, last state, length of the string
-    since the last barrier, match state, match end."""
+class AutomatonArrays(NamedTuple):
+    """States and transitions as flat arrays, the form compiled functions take.
+
+    Attributes:
+        lengths: int32 [num_states], tokens of the longest string of a state; 0 for the root, state 0.
+        links: int32 [num_states], the state of its longest suffix that ends at more places; -1 for the root.
+        latest_ends, earliest_ends: int32 [num_states], history index just behind its last and first occurrence.
+        counts: int32 [num_states], its occurrences; those of the root are not counted.
+        first_edges: int32 [num_states], its newest transition, -1 without one; `next_edges` leads to the others.
+        edge_keys, edge_targets: a hash table from (state, token) to the next state.
+        edge_tokens, edge_places, next_edges: the transitions as lists; places are in the hash table.
+        cursor: int64 [6]: states, transitions, last state, length of the string since the last barrier, match state,
+            match end.
+    """
 
     lengths: np.ndarray
     links: np.ndarray
     latest_ends: np.ndarray
+    earliest_ends: np.ndarray
+    counts: np.ndarray
     first_edges: np.ndarray
     edge_keys: np.ndarray
     edge_targets: np.ndarray
@@ -76,11 +92,26 @@ class SuffixAutomaton:
         _extend(self._arrays, self._history, self._num_tokens, needed, self._barrier_ids)
         self._num_tokens = needed
 
+    @property
+    def arrays(self) -> AutomatonArrays:
+        """States and transitions, to be read only, until the next `extend`."""
+        return self._arrays
+
+    @property
+    def match_state(self) -> int:
+        """The state of the longest repeated suffix of the history; 0, the root, where there is none."""
+        return int(self._arrays.cursor[_MATCH])
+
     def match(self) -> Match:
         """The longest repeated suffix of the history and its latest earlier occurrence."""
         cursor = self._arrays.cursor
         length = int(self._arrays.lengths[cursor[_MATCH]])
         return Match(length, int(cursor[_MATCH_END])) if length else Match(0, 0)
+
+    def earliest_match(self) -> Match:
+        """The longest repeated suffix of the history and its first occurrence."""
+        state = self.match_state
+        return Match(int(self._arrays.lengths[state]), int(self._arrays.earliest_ends[state]))
 
     def continuation(self, min_match: int, max_tokens: int) -> np.ndarray:
         """What followed the match, int64 [<= max_tokens]: up to the next barrier or the history's end.
@@ -88,9 +119,11 @@ class SuffixAutomaton:
         Empty where the longest repeated suffix has fewer than `min_match` tokens.
         """
         match = self.match()
-        if match.length < min_match:
-            return np.empty(0, np.int64)
-        followers = self._history[match.end : min(match.end + max_tokens, self._num_tokens)]
+        return self.followers(match.end, max_tokens) if match.length >= min_match else np.empty(0, np.int64)
+
+    def followers(self, end: int, max_tokens: int) -> np.ndarray:
+        """The tokens from history index `end` on, int64 [<= max_tokens]: up to the next barrier or the text's end."""
+        followers = self._history[end : min(end + max_tokens, self._num_tokens)]
         barriers = np.flatnonzero(np.isin(followers, self._barrier_ids))
         return followers[: barriers[0]].copy() if len(barriers) else followers.copy()
 
@@ -102,20 +135,22 @@ class SuffixAutomaton:
         history[: self._num_tokens] = self._history[: self._num_tokens]
         self._history = history
         old, new = self._arrays, _allocate(capacity)
-        for name in ("lengths", "links", "latest_ends", "first_edges", "edge_tokens", "edge_places", "next_edges"):
-            getattr(new, name)[: len(getattr(old, name))] = getattr(old, name)
-        new.cursor[:] = old.cursor
+        for name in AutomatonArrays._fields:
+            if name not in ("edge_keys", "edge_targets"):
+                getattr(new, name)[: len(getattr(old, name))] = getattr(old, name)
         _rehash(old, new)
         self._arrays = new
 
 
-def _allocate(num_tokens: int) -> _Arrays:
+def _allocate(num_tokens: int) -> AutomatonArrays:
     # A string of n tokens has at most 2n states and 3n transitions; the table of transitions stays under 3/4 full.
     num_states, num_edges, table = 2 * num_tokens + 1, 3 * num_tokens, 4 * num_tokens
-    return _Arrays(
+    return AutomatonArrays(
         lengths=np.zeros(num_states, np.int32),
         links=np.zeros(num_states, np.int32),
         latest_ends=np.zeros(num_states, np.int32),
+        earliest_ends=np.zeros(num_states, np.int32),
+        counts=np.zeros(num_states, np.int32),
         first_edges=np.full(num_states, -1, np.int32),
         edge_keys=np.full(table, _EMPTY),
         edge_targets=np.zeros(table, np.int32),
@@ -132,7 +167,8 @@ def _edge_key(state, token):
 
 
 @jit
-def _target(arrays, state, token):
+def next_state(arrays, state, token):
+    """The state after one more token, or -1."""
     key = _edge_key(state, token)
     place = find_place(arrays.edge_keys, key)
     return arrays.edge_targets[place] if arrays.edge_keys[place] == key else np.int32(-1)
@@ -154,25 +190,30 @@ def _set_target(arrays, state, token, target):
 
 
 @jit
-def _new_state(arrays, length, link, latest_end):
+def _new_state(arrays, length, link, end):
     state = arrays.cursor[_STATES]
     arrays.cursor[_STATES] += 1
     arrays.lengths[state] = length
     arrays.links[state] = link
-    arrays.latest_ends[state] = latest_end
+    arrays.latest_ends[state] = end
+    arrays.earliest_ends[state] = end
     return state
 
 
 @jit
 def _split(arrays, state, token, long_state):
     """Give the strings of `long_state` that end in `state`'s strings plus `token` a state of their own."""
-    clone = _new_state(arrays, arrays.lengths[state] + 1, arrays.links[long_state], arrays.latest_ends[long_state])
+    clone = _new_state(
+        arrays, arrays.lengths[state] + 1, arrays.links[long_state], arrays.latest_ends[long_state]
+    )
+    arrays.earliest_ends[clone] = arrays.earliest_ends[long_state]
+    arrays.counts[clone] = arrays.counts[long_state]
     edge = arrays.first_edges[long_state]
     while edge >= 0:
         _set_target(arrays, clone, arrays.edge_tokens[edge], arrays.edge_targets[arrays.edge_places[edge]])
         edge = arrays.next_edges[edge]
     arrays.links[long_state] = clone
-    while state >= 0 and _target(arrays, state, token) == long_state:
+    while state >= 0 and next_state(arrays, state, token) == long_state:
         _set_target(arrays, state, token, clone)
         state = arrays.links[state]
     return clone
@@ -193,7 +234,7 @@ def _extend(arrays, history, begin, end, barrier_ids):
             continue
         cursor[_RUN] += 1
         last = cursor[_LAST]
-        existing = _target(arrays, last, token)
+        existing = next_state(arrays, last, token)
         if existing >= 0:
             # After a barrier the string since it may be known already: it is then its own longest repeat.
             if arrays.lengths[existing] != arrays.lengths[last] + 1:
@@ -203,11 +244,11 @@ def _extend(arrays, history, begin, end, barrier_ids):
         else:
             newest = _new_state(arrays, cursor[_RUN], _ROOT, position + 1)
             state = last
-            while state >= 0 and _target(arrays, state, token) < 0:
+            while state >= 0 and next_state(arrays, state, token) < 0:
                 _set_target(arrays, state, token, newest)
                 state = arrays.links[state]
             if state >= 0:
-                longer = _target(arrays, state, token)
+                longer = next_state(arrays, state, token)
                 if arrays.lengths[longer] != arrays.lengths[state] + 1:
                     longer = _split(arrays, state, token, longer)
                 arrays.links[newest] = longer
@@ -218,6 +259,7 @@ def _extend(arrays, history, begin, end, barrier_ids):
         state = newest
         while state > _ROOT:
             arrays.latest_ends[state] = position + 1
+            arrays.counts[state] += 1
             state = arrays.links[state]
 
 

@@ -22,8 +22,9 @@ _INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"})
 def visible_form(data: bytes, is_special: bool = False, name: str = "") -> str:
     """One token in a form in which every byte shows.
 
-    Leading and trailing spaces become a middle dot, newline and tab their arrows, bytes that are no whole UTF-8 character
-    their hexadecimal in angle brackets, and characters that draw nothing their code point. Special tokens show `name`.
+    Leading and trailing spaces become a middle dot, newline and tab their arrows, bytes that are no whole UTF-8
+    character their hexadecimal in angle brackets, and characters that draw nothing their code point. Special tokens
+    show `name`.
 
     Returns: a non-empty string without U+FFFD, line breaks or invisible characters.
     """
@@ -58,7 +59,7 @@ def _visible_character(character: str) -> str:
 
 
 def readable_text(text: str) -> str:
-    """Running text that is safe to show: line breaks, tabs and joiners stay; other invisible characters become visible."""
+    """Running text, safe to show: line breaks, tabs and joiners stay; what else draws nothing becomes visible."""
     kept = {"\n", "\t"} | _JOINERS
     return "".join(c if c in kept or unicodedata.category(c) == "Zs" else _visible_character(c) for c in text)
 

@@ -57,7 +57,9 @@ def parse_trace(data: str | bytes) -> Trace:
     if isinstance(data, str):
         data = data.encode("utf-8", "surrogatepass")
     if len(data) > MAX_TRACE_BYTES:
-        raise TraceError(f"The file is too large for a trace: at most {MAX_TRACE_BYTES // 2**20} MB are read.")
+        raise TraceError(
+            f"The file is too large for a trace: at most {MAX_TRACE_BYTES // 2**20} MB are read."
+        )
     _check_version(data)
     try:
         trace = _ADAPTER.validate_json(data, strict=True, extra="forbid")
@@ -105,7 +107,11 @@ def _sentence(error: ValidationError) -> str:
 
 def _short(value: object) -> str:
     if isinstance(value, (dict, list, tuple)):
-        return f"a list of {len(value)}" if not isinstance(value, dict) else f"an object with {len(value)} fields"
+        return (
+            f"a list of {len(value)}"
+            if not isinstance(value, dict)
+            else f"an object with {len(value)} fields"
+        )
     try:
         return _short_text(repr(value))
     except ValueError:  # a whole number with more digits than Python prints

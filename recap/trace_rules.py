@@ -1,7 +1,8 @@
 """The rules between the fields of a trace: what figures and the player take for granted.
 
-Types alone do not make a trace: parents precede children, row numbers exist, the accepted nodes are a path, the committed
-tokens are that path's, and every number is finite. The first rule that is broken is told as one sentence with its place.
+Types alone do not make a trace: parents precede children, row numbers exist, the accepted nodes are a path, the
+committed tokens are that path's, and every number is finite. The first rule that is broken is told as one sentence
+with its place.
 """
 
 from __future__ import annotations
@@ -67,7 +68,11 @@ def _check_run(place: str, run: Run) -> None:
         if iteration.index != index + 1:
             _fail(f"{here}.index", f"must be {index + 1}, as passes count from 1", iteration.index)
         if iteration.root_id != output_ids[-1]:
-            _fail(f"{here}.root_id", f"must be the last token before the pass, {output_ids[-1]}", iteration.root_id)
+            _fail(
+                f"{here}.root_id",
+                f"must be the last token before the pass, {output_ids[-1]}",
+                iteration.root_id,
+            )
         _check_iteration(here, iteration, len(run.rows))
         output_ids.extend(iteration.committed_ids)
     if run.finished is not None:
@@ -126,9 +131,17 @@ def _check_detail(place: str, iteration: Iteration, detail: PassDetail, num_rows
     for position, index in enumerate(iteration.accepted):
         here = f"{place[: -len('.detail')]}.accepted[{position}]"
         if nodes[index].parent != parent:
-            _fail(here, f"must be a child of node {parent}, as the accepted nodes form a path from the root", index)
+            _fail(
+                here,
+                f"must be a child of node {parent}, as the accepted nodes form a path from the root",
+                index,
+            )
         if nodes[index].token_id != iteration.committed_ids[position]:
-            _fail(here, f"must carry the committed token {iteration.committed_ids[position]}", nodes[index].token_id)
+            _fail(
+                here,
+                f"must carry the committed token {iteration.committed_ids[position]}",
+                nodes[index].token_id,
+            )
         parent = index
     for position, missed in enumerate(detail.missed):
         here = f"{place}.missed[{position}]"
@@ -149,7 +162,11 @@ def _check_node(place: str, index: int, node: Node, nodes: Sequence[Node], num_r
     elif not 0 <= node.parent < index:
         _fail(f"{place}.parent", f"must be a node before it, 0 to {index - 1}", node.parent)
     elif node.depth != nodes[node.parent].depth + 1:
-        _fail(f"{place}.depth", f"must be one more than its parent's, {nodes[node.parent].depth + 1}", node.depth)
+        _fail(
+            f"{place}.depth",
+            f"must be one more than its parent's, {nodes[node.parent].depth + 1}",
+            node.depth,
+        )
     elif node.origin == "root":
         _fail(f"{place}.origin", "must be fusion or suffix", "root")
     if node.rank < 0:
@@ -168,7 +185,11 @@ def _check_node(place: str, index: int, node: Node, nodes: Sequence[Node], num_r
             _shares(f"{here}.{name}", (getattr(row, name),))
     _ids(f"{place}.kept_ids", node.kept_ids)
     if len(node.kept_probabilities) != len(node.kept_ids):
-        _fail(f"{place}.kept_probabilities", f"must have length {len(node.kept_ids)}", len(node.kept_probabilities))
+        _fail(
+            f"{place}.kept_probabilities",
+            f"must have length {len(node.kept_ids)}",
+            len(node.kept_probabilities),
+        )
     _shares(f"{place}.kept_probabilities", node.kept_probabilities)
 
 

@@ -46,6 +46,11 @@ def root_only_tree(root_id: int) -> DraftTree:
     return pack_tree([root_id], [-1])
 
 
+def chain_tree(root_id: int, draft_ids: Sequence[int]) -> DraftTree:
+    """The root and one path below it."""
+    return pack_tree([root_id, *draft_ids], range(-1, len(draft_ids)))
+
+
 def pack_tree(
     token_ids: Sequence[int],
     parent_indices: Sequence[int],

@@ -33,7 +33,17 @@ from recap.tokens import visible_form
 END = 0
 IMAGE = 1
 #: Tokens that plotly, HTML or MathJax would swallow stand among ordinary words.
-NASTY = (b"<b>", b"$x$", b"<br>", b"\n", b"\xf0\x9f", b"\x98\x80", "\u05e9\u05dc\u05d5\u05dd".encode(), b"&amp;", b"  ")
+NASTY = (
+    b"<b>",
+    b"$x$",
+    b"<br>",
+    b"\n",
+    b"\xf0\x9f",
+    b"\x98\x80",
+    "\u05e9\u05dc\u05d5\u05dd".encode(),
+    b"&amp;",
+    b"  ",
+)
 WORDS = (
     b"The picture shows a red circle left of the blue square and the green triangle above it . There are three small "
     b"shapes in the top row while the large yellow star is below , next to two orange rings in the corner".split()
@@ -101,7 +111,9 @@ class _Memory:
                 self.maps[name][key] = row
         return tuple(writes)
 
-    def look_up(self, history: tuple[int, ...], now: int) -> tuple[tuple[RetrievedRow, ...], list[tuple[int, float]]]:
+    def look_up(
+        self, history: tuple[int, ...], now: int
+    ) -> tuple[tuple[RetrievedRow, ...], list[tuple[int, float]]]:
         """Rows found, most specific first, and the fused top-8 as (token, q)."""
         found = []
         for name in "GCU":
@@ -130,7 +142,9 @@ def _suffix(history: list[int]) -> SuffixMatch | None:
     return None
 
 
-def _draft(memory: _Memory, history: list[int], max_nodes: int, now: int) -> tuple[list[dict], tuple[MissedPath, ...]]:
+def _draft(
+    memory: _Memory, history: list[int], max_nodes: int, now: int
+) -> tuple[list[dict], tuple[MissedPath, ...]]:
     """The tree in packed order, each node a dict with its path of ranks."""
     context = tuple(history)
     root = {"path": (), "ids": (), "token": history[-1], "q": 1.0, "score": 1.0, "pop": 0, "origin": "root"}
@@ -161,7 +175,12 @@ def _draft(memory: _Memory, history: list[int], max_nodes: int, now: int) -> tup
                 here = children[0]
                 continue
             rank = sum(1 for n in nodes if n["path"][:-1] == here["path"] and n["path"])
-            new = {"path": here["path"] + (rank + 90,), "ids": here["ids"] + (token,), "token": token, "q": None}
+            new = {
+                "path": here["path"] + (rank + 90,),
+                "ids": here["ids"] + (token,),
+                "token": token,
+                "q": None,
+            }
             new |= {"score": None, "pop": len(nodes), "origin": "suffix", "retrieved": (), "kept": []}
             nodes.append(new)
             here, budget = new, budget - 1
@@ -185,7 +204,9 @@ def make_run(
     first = _ranked(first_scores)[0]
     writes = memory.write(prompt_entries)
     top_two = tuple(sorted(first_scores)[-1:-3:-1])
-    prefill = Prefill(len(prompt), prompt.count(IMAGE), first, top_two, 0.041 + clock.random() / 500, writes, memory.sizes())
+    prefill = Prefill(
+        len(prompt), prompt.count(IMAGE), first, top_two, 0.041 + clock.random() / 500, writes, memory.sizes()
+    )
     history.append(first)
     output, iterations = [first], []
     while len(output) < num_tokens:
@@ -208,10 +229,16 @@ def make_run(
             )  # fmt: skip
             if max_nodes:
                 memory.rows.append(_row(scores, 1, index))
-                entries += [(name_, context[-_LENGTHS[name_] :], place, len(memory.rows) - 1) for name_ in "GCU"]
+                entries += [
+                    (name_, context[-_LENGTHS[name_] :], place, len(memory.rows) - 1) for name_ in "GCU"
+                ]
         accepted, here = [], 0
         while True:
-            children = [i for i, node in enumerate(nodes) if node.parent == here and node.token_id == nodes[here].greedy_id]
+            children = [
+                i
+                for i, node in enumerate(nodes)
+                if node.parent == here and node.token_id == nodes[here].greedy_id
+            ]
             if not children:
                 break
             here = children[0]
@@ -222,7 +249,11 @@ def make_run(
         committed, accepted = committed[:room], accepted[: min(room, len(accepted))]
         stop = "length" if len(output) + len(committed) >= num_tokens else None
         detail = PassDetail(
-            tuple(nodes), missed, _suffix(history) if max_nodes else None, memory.write(entries), memory.sizes()
+            tuple(nodes),
+            missed,
+            _suffix(history) if max_nodes else None,
+            memory.write(entries),
+            memory.sizes(),
         )
         verify = (base_ms + 0.13 * len(nodes) + clock.random()) / 1000
         seconds = StageSeconds(0.0006 * bool(max_nodes), verify, 0.0003, 0.0005 * bool(max_nodes))

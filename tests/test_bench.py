@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import statistics
 from collections import Counter
 from dataclasses import fields
@@ -14,10 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recap.bench import __main__ as command_line
+from recap.bench.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
 from recap.bench.methods import EngineMethod, HfGreedy
 from recap.bench.report import UNIT_KEYS, UnitResult, build_report, to_markdown
-from recap.bench.runner import BenchRunner, BenchSettings
+from recap.bench.runner import BenchRunner
+from recap.bench.settings import BenchSettings
 from recap.bench.workload import Conversation, Workload, arrange, read_workload, select
+from recap.drafters import METHODS
 from recap.errors import InputError, ModelError
 from recap.events import Environment
 from recap.targets.base import Request
@@ -142,7 +146,7 @@ def test_a_bad_line_is_left_out_with_number_and_reason_and_stops_a_strict_readin
 
 
 def test_a_workload_that_is_not_there_or_empty_or_not_text_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="mmspec.jsonl"):
+    with pytest.raises(InputError, match=r"mmspec\.jsonl"):
         read_workload(tmp_path)
     with pytest.raises(InputError, match="no usable line"):
         read_workload(write_lines(tmp_path, "{}"))
@@ -310,7 +314,74 @@ def test_later_turns_are_lost_where_plain_decoding_failed(monkeypatch):
     assert without_reference.error is None
     assert without_reference.tokens
     assert without_reference.ratio is without_reference.identical is None
-    assert "builds on" in results["1", 2, "recap@4"].error or "build" in results["1", 2, "recap@4"].error
+    assert "on which later turns build" in results["1", 2, "recap@4"].error
+
+
+def run_until(target, num_units, resumed=None, plan=(), methods=("recap@8", "recap-unigram@4")):
+    """Measure up to a number of units in all; returns the checkpoint there."""
+    runner = BenchRunner(target, BenchSettings(methods, max_new_tokens=25))
+    results = list(resumed.results) if resumed else []
+    for unit in runner.run(CONVERSATIONS, resumed):
+        results += unit.results
+        if runner.num_units_done == num_units:
+            break
+    return Checkpoint(
+        plan,
+        tuple(results),
+        runner.num_units_done,
+        tuple(runner.history),
+        runner.lost,
+        runner.method_states(),
+    )
+
+
+def counts(checkpoint):
+    return [
+        (r.id, r.turn, r.method, r.tokens, r.passes, r.num_draft_nodes, r.identical)
+        for r in checkpoint.results
+    ]
+
+
+def arrays_of(state):
+    return list(state.unigram)
+
+
+@pytest.mark.parametrize("stop", range(1, 7))
+def test_a_stopped_benchmark_loses_no_unit_repeats_none_and_ends_with_the_same_memories(tmp_path, stop):
+    whole = run_until(ToyTarget(), 7)
+    path = tmp_path / "report.json.partial"
+    save_checkpoint(run_until(ToyTarget(), stop, plan=("p", 1)), path)
+    target = ToyTarget()
+    resumed = run_until(target, 7, load_checkpoint(path, ("p", 1)))
+    assert len(target.histories) == 1 + 7 - stop  # the warm-up asks the first question
+    assert counts(resumed) == counts(whole)
+    assert resumed.history == whole.history
+    for name in ("recap@8", "recap-unigram@4"):
+        ours, theirs = resumed.method_states[name], whole.method_states[name]
+        assert (ours.request, ours.batch) == (theirs.request, theirs.batch)
+        for mine, other in zip(arrays_of(ours), arrays_of(theirs), strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+def test_every_method_goes_on_from_its_own_state(tmp_path):
+    path = tmp_path / "report.json.partial"
+    save_checkpoint(run_until(ToyTarget(), 3, methods=tuple(METHODS)), path)
+    resumed = run_until(ToyTarget(), 7, load_checkpoint(path, ()), methods=tuple(METHODS))
+    assert counts(resumed) == counts(run_until(ToyTarget(), 7, methods=tuple(METHODS)))
+    assert {result.method for result in resumed.results} == set(METHODS)
+    assert all(result.error is None and result.identical for result in resumed.results)
+
+
+def test_a_checkpoint_of_another_run_or_a_foreign_file_is_one_sentence(tmp_path):
+    path = tmp_path / "report.json.partial"
+    assert load_checkpoint(path, ()) is None
+    save_checkpoint(run_until(ToyTarget(), 1, plan=("p", 1)), path)
+    with pytest.raises(InputError, match="other questions, methods or settings"):
+        load_checkpoint(path, ("p", 2))
+    for foreign in (b"", b"no pickle", path.read_bytes()[:200], pickle.dumps(print)):
+        path.write_bytes(foreign)
+        with pytest.raises(InputError, match="cannot be read as a stopped benchmark"):
+            load_checkpoint(path, ("p", 1))
 
 
 @pytest.mark.parametrize(
@@ -332,7 +403,7 @@ def test_settings_that_cannot_be_measured_are_refused_before_a_model_is_loaded(o
 
 def toy_report(**options):
     results = list(measure(["ar", "recap@16", "recap-unigram@4"], **options).values())
-    environment = {name: "-" for name in (field.name for field in fields(Environment))}
+    environment = dict.fromkeys((field.name for field in fields(Environment)), "-")
     settings = {"model": "toy", "max_new_tokens": 25, "repeats": 1, "reset_u": "never"}
     return json.loads(json.dumps(build_report(results, environment, settings), allow_nan=False))
 
@@ -512,7 +583,9 @@ def test_a_known_error_is_one_sentence_and_exit_code_two(toy_command, capsys, ar
     assert "Traceback" not in message
 
 
-def test_an_interrupted_run_reports_the_units_it_finished(toy_command, monkeypatch, capsys):
+def test_an_interrupted_run_reports_the_units_it_finished_and_goes_on(
+    toy_command, monkeypatch, capsys, tmp_path
+):
     show = command_line.Progress.show
 
     def interrupting(self, unit):
@@ -521,10 +594,22 @@ def test_an_interrupted_run_reports_the_units_it_finished(toy_command, monkeypat
             raise KeyboardInterrupt
 
     monkeypatch.setattr(command_line.Progress, "show", interrupting)
-    code, report = toy_command("--methods", "recap@4")
+    code, stopped = toy_command("--methods", "recap@4")
     assert code == 130
-    assert len(report["units"]) == 2 * 3
+    assert len(stopped["units"]) == 2 * 3
     assert "Stopped" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(command_line, "load_target", lambda model, dtype: ToyTarget())
+    code, report = toy_command("--methods", "recap@8", "--resume")
+    assert code == 2
+    assert "other questions, methods or settings" in capsys.readouterr().err
+    code, report = toy_command("--methods", "recap@4", "--resume")
+    assert code == 0
+    assert report["units"][:6] == stopped["units"]
+    assert [(u["id"], u["turn"]) for u in report["units"][::2]] == [
+        (c.id, turn) for c in CONVERSATIONS for turn in range(1, len(c.turns) + 1)
+    ]
+    assert not list(tmp_path.glob("*.partial*"))
 
 
 def test_hf_greedy_writes_what_plain_decoding_writes(teaching_target):

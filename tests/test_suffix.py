@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import networkx as nx
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from oracles import longest_suffix_match, scaled, suffix_continuation
 
-from recap.suffix import SuffixAutomaton
+from recap.suffix import SuffixAutomaton, next_state
 
 ALL = 10**6
 
@@ -150,14 +151,14 @@ def test_matches_survive_growth_through_several_doublings(chunk: int) -> None:
 def test_the_automaton_stays_linear_in_its_history() -> None:
     # a string of n tokens has at most 2n - 1 states and 3n - 4 transitions (n >= 3): the bound of the structure
     for history in ([0] * 500, [0, 1] * 300, [i % 7 * (i % 5) for i in range(600)], list(range(500))):
-        cursor = automaton_of(history)._arrays.cursor
+        cursor = automaton_of(history).arrays.cursor
         assert cursor[0] <= 2 * len(history) - 1
         assert cursor[1] <= 3 * len(history) - 4
 
 
 def test_the_automaton_accepts_exactly_the_substrings_of_its_history() -> None:
     history = [0, 1, 1, 0, 2, 0, 1, 1, 2, 2, 0]
-    arrays = automaton_of(history)._arrays
+    arrays = automaton_of(history).arrays
     graph = nx.MultiDiGraph()
     for state in range(int(arrays.cursor[0])):
         edge = int(arrays.first_edges[state])
@@ -174,3 +175,51 @@ def test_the_automaton_accepts_exactly_the_substrings_of_its_history() -> None:
         open_paths += [(t, (*path, data["token"])) for _, t, data in graph.out_edges(state, data=True)]
     substrings = {tuple(history[i:j]) for i in range(len(history) + 1) for j in range(i, len(history) + 1)}
     assert paths == substrings
+
+
+def occurrences(history: list[int], part: list[int], barriers: tuple[int, ...]) -> list[int]:
+    """The history indices just behind each place where `part` occurs; a part with a barrier occurs nowhere."""
+    if any(token_id in barriers for token_id in part):
+        return []
+    return [end for end in range(len(part), len(history) + 1) if history[end - len(part) : end] == part]
+
+
+def test_every_state_knows_the_first_the_last_and_the_number_of_its_occurrences() -> None:
+    rng = random.Random(43)
+    for _ in range(scaled(200, 6)):
+        history, barriers = random_history(rng)
+        automaton = automaton_of(history, barriers)
+        arrays = automaton.arrays
+        for _ in range(20):
+            start = rng.randrange(len(history))
+            part = history[start : start + rng.choice((1, 2, 3, 6))]
+            state = 0
+            for token_id in part:
+                # a barrier has no transition, and what has none cannot be walked on
+                state = -1 if state < 0 else int(next_state(arrays, np.int64(state), np.int64(token_id)))
+            ends = occurrences(history, part, barriers)
+            assert (state >= 0) == bool(ends)
+            if ends:
+                assert arrays.earliest_ends[state] == ends[0]
+                assert arrays.latest_ends[state] == ends[-1]
+                assert arrays.counts[state] == len(ends)
+
+
+def test_the_earliest_match_is_the_first_occurrence_of_the_longest_repeat() -> None:
+    assert automaton_of([1, 2, 7, 0, 1, 2, 8, 1, 2]).earliest_match() == (2, 2)
+    assert automaton_of([1, 2, 3]).earliest_match() == (0, 0)
+    rng = random.Random(44)
+    for _ in range(scaled(300, 10)):
+        history, barriers = random_history(rng)
+        automaton = automaton_of(history, barriers)
+        length, end = automaton.earliest_match()
+        expected = longest_suffix_match(history, barriers, min_match=1)
+        assert length == (expected[0] if expected else 0)
+        if expected:
+            assert end == occurrences(history, history[-length:], barriers)[0]
+            assert automaton.followers(end, 3).tolist() == takewhile_open(history[end : end + 3], barriers)
+
+
+def takewhile_open(tokens: list[int], barriers: tuple[int, ...]) -> list[int]:
+    """Tokens up to the first barrier."""
+    return list(itertools.takewhile(lambda token_id: token_id not in barriers, tokens))

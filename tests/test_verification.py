@@ -18,6 +18,7 @@ from recap.config import RecapConfig
 from recap.drafters.recap import RecapDrafter
 from recap.memory import Memories
 from recap.rows import make_rows
+from recap.targets.kv_cache import TreeCache
 from recap.targets.scoring import score_positions
 from recap.tree import DraftTree, pack_tree
 from recap.verification import Outcome, accepted_path, ancestor_mask, verify_path
@@ -232,6 +233,64 @@ def test_a14_entries_of_the_accepted_path_are_gathered_in_path_order(case: dict[
     offsets = {str(i): int(depth) for i, depth in zip(ids, tree.depths, strict=True)}
     assert offsets == case["text_position_offset_by_depth"]
     assert int(tree.depths[path[-1]]) + 1 == case["next_root_position_offset"]
+
+
+def filled_cache(num_prefix: int, num_nodes: int, num_layers: int = 2, num_heads: int = 3) -> TreeCache:
+    """A cache with a prefix and one tree behind it; every entry of every layer and head is a number of its own."""
+    cache = TreeCache(
+        num_layers, num_heads, 2, num_prefix + num_nodes + 5, torch.float32, torch.device("cpu")
+    )
+    for start, count in ((0, num_prefix), (num_prefix, num_nodes)):
+        for number, layer in enumerate(cache.layers.layers):
+            slots = torch.arange(start, start + count).float()
+            keys = (
+                slots[None, None, :, None] + torch.arange(num_heads)[None, :, None, None] * 1e3 + number * 1e5
+            )
+            layer.update(keys.expand(-1, -1, -1, 2), -keys.expand(-1, -1, -1, 2))
+        if start == 0:
+            cache.append(num_prefix)
+    return cache
+
+
+def kept_slots(cache: TreeCache) -> list[int]:
+    """Slot numbers of the kept entries, after a check that all layers, heads, keys and values agree."""
+    length = cache.prefix_length
+    expected = None
+    for number, layer in enumerate(cache.layers.layers):
+        for head in range(layer.keys.shape[1]):
+            for values in (layer.keys[0, head, :length], -layer.values[0, head, :length]):
+                slots = (values - head * 1e3 - number * 1e5).tolist()
+                expected = expected or slots
+                assert slots == expected
+    assert expected is not None
+    assert all(pair[0] == pair[1] for pair in expected)
+    return [int(pair[0]) for pair in expected]
+
+
+@pytest.mark.parametrize("case", KV_CASES, ids=[case["name"] for case in KV_CASES])
+def test_a14_the_cache_keeps_the_slots_of_the_file_in_every_layer(case: dict[str, Any]) -> None:
+    tree, choices, ids = toy_tree(case)
+    path = accepted_path(tree.token_ids, tree.parent_indices, choices)
+    before = case["cache_len_before"]
+    cache = filled_cache(before, len(ids))
+    cache.keep(path)
+    # the file packs nodes by their number, the tree in preorder: slots are compared through the nodes they belong to
+    kept = [ids[slot - before] for slot in kept_slots(cache)[before:]]
+    assert kept == case["expect_path_nodes"]
+    assert cache.prefix_length == case["expect_cache_len_after"]
+
+
+def test_the_cache_keeps_prefix_and_path_of_any_tree() -> None:
+    rng = random.Random(66)
+    for _ in range(scaled(500, 10)):
+        num_prefix = rng.choice((1, 7, 40))
+        tree = random_tree(rng)
+        num_nodes = len(tree.token_ids)
+        path = accepted_path(tree.token_ids, tree.parent_indices, np.array(random_choices(rng, tree)))
+        cache = filled_cache(num_prefix, num_nodes)
+        cache.keep(path)
+        expected = gather(list(range(num_prefix + num_nodes)), num_prefix, [0, *path.tolist()])
+        assert kept_slots(cache) == expected
 
 
 @pytest.mark.parametrize("case", TIE_CASES, ids=[case["why"][:24] for case in TIE_CASES])

@@ -77,13 +77,17 @@ def fusion_figure(
         )
     layout = base_layout() | {"barmode": "group", "showlegend": True, "width": 900, "height": 380}
     layout["margin"] = {"l": 120, "r": 24, "t": 56, "b": 40}
-    layout["title"] = {
-        "text": f"After {plotly_text(forms.form(node.token_id))}: prior \u00d7 confidence \u2192 weight, and the kept top-8"
-    }
+    after = plotly_text(forms.form(node.token_id))
+    layout["title"] = {"text": f"After {after}: prior \u00d7 confidence \u2192 weight, and the kept top-8"}
     layout["xaxis"] = {"domain": [0, 0.42], "range": [0, 1.02], "gridcolor": LIGHT["grid"]}
     layout["yaxis"] = {"autorange": "reversed", "automargin": True}
     layout["xaxis2"] = {"domain": [0.6, 1], "gridcolor": LIGHT["grid"], "anchor": "y2", "rangemode": "tozero"}
-    layout["yaxis2"] = {"autorange": "reversed", "anchor": "x2", "tickvals": list(range(len(kept))), "ticktext": kept}
+    layout["yaxis2"] = {
+        "autorange": "reversed",
+        "anchor": "x2",
+        "tickvals": list(range(len(kept))),
+        "ticktext": kept,
+    }
     layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"}
     layout["paper_bgcolor"] = "rgba(0,0,0,0)"
     return Figure(recolour({"data": data, "layout": layout}, theme))

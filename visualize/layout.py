@@ -1,7 +1,8 @@
 """Where the nodes of a tree stand: root left, a column a depth, children by rank, no two edges crossing.
 
-A tidy layout of our own. The first child stands level with its parent, so the all-first-choice chain is a straight line
-along the top that keeps its place from pass to pass; each later child's subtree is moved up until it touches what is above it.
+A tidy layout of our own. The first child stands level with its parent, so the all-first-choice chain is a straight
+line along the top that keeps its place from pass to pass; each later child's subtree is moved up until it touches what
+is above it.
 """
 
 from __future__ import annotations

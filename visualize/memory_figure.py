@@ -26,7 +26,9 @@ def rows_read(iteration: Iteration) -> tuple[ReadRow, ...]:
     if iteration.detail is None:
         return ()
     counts = Counter(
-        (found.source, found.key_ids, found.row) for node in iteration.detail.nodes for found in node.retrieved
+        (found.source, found.key_ids, found.row)
+        for node in iteration.detail.nodes
+        for found in node.retrieved
     )
     return tuple(ReadRow(*key, number) for key, number in counts.most_common())
 

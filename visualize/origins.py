@@ -10,7 +10,7 @@ from visualize.theme import Proposer
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One output token: what proposed it, the pass that committed it (0 = prefill) and its node (None: no draft node)."""
+    """One output token: what proposed it, the pass that committed it (0 = prefill), its node (None: no draft node)."""
 
     token_id: int
     proposer: Proposer
@@ -26,7 +26,8 @@ def contributions(run: Run, parent: Node, token_id: int) -> tuple[float, ...]:
     shares = []
     for retrieved in parent.retrieved:
         row = run.rows[retrieved.row]
-        mass = dict(zip(row.token_ids, row.probabilities, strict=True)).get(token_id, 0.0)
+        is_listed = token_id in row.token_ids
+        mass = row.probabilities[row.token_ids.index(token_id)] if is_listed else 0.0
         shares.append(retrieved.weight * mass)
     return tuple(shares)
 

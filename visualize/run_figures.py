@@ -25,7 +25,7 @@ def lanes_figure(trace: Trace, theme: ThemeName = "light") -> Figure:
     for run in trace.runs:
         ends = pass_ends(run)
         sizes = [1, *(len(iteration.committed_ids) for iteration in run.iterations)]
-        colour = LIGHT["draft"] if run.method == "ar" else LIGHT["C"]
+        colour = LIGHT["draft"] if run.method == "ar" else LIGHT["accent"]
         data.append(
             {
                 "type": "bar",

@@ -26,15 +26,23 @@ def count(number: int, noun: str) -> str:
 def run_sentence(run: Run, reference: Run | None) -> str:
     """What a passer-by should take home, in one sentence."""
     tokens, passes = metrics.num_output_tokens(run), len(run.iterations)
-    start = f"{count(tokens, 'token')} in {count(passes, 'target pass').replace('passs', 'passes')}"
+    start = f"{count(tokens, 'token')} in {passes} target {'pass' if passes == 1 else 'passes'}"
     if reference is None or reference is run:
         return start + "."
+    start += f" instead of {len(reference.iterations)}"
+    if not (is_whole(run) and is_whole(reference)):
+        return start + " so far." if run.finished is None else start + ", stopped before the end."
     ratio = metrics.throughput_ratio(run, reference)
-    plain = f"plain decoding needed {len(reference.iterations)}"
     difference = metrics.first_difference(run, reference)
-    text = "the text is the same" if difference is None else f"the text differs from token {difference + 1} on"
-    pace = "" if ratio is None else f", {ratio:.2f} times as fast"
-    return f"{start}; {plain}{pace}, and {text}."
+    text = (
+        "the text is the same" if difference is None else f"the text differs from token {difference + 1} on"
+    )
+    return f"{start}: {text}." if ratio is None else f"{start}: {ratio:.2f} times as fast, and {text}."
+
+
+def is_whole(run: Run) -> bool:
+    """Whether the run came to its own end: a stopped one has no speed or text to compare."""
+    return run.finished is not None and run.finished.stop_reason != "stopped"
 
 
 def pass_sentence(forms: TokenForms, run: Run, iteration: Iteration) -> str:
@@ -43,7 +51,9 @@ def pass_sentence(forms: TokenForms, run: Run, iteration: Iteration) -> str:
     if selected is not None:
         chosen = f"the target chose {quoted(forms.form(selected))}"
     else:
-        chosen = "the text ended there" if iteration.stop_reason == "end_token" else "the length limit cut there"
+        chosen = (
+            "the text ended there" if iteration.stop_reason == "end_token" else "the length limit cut there"
+        )
     if iteration.num_nodes == 0:
         return f"Pass {iteration.index}: nothing was drafted; {chosen}."
     drafted = count(iteration.num_nodes, "draft node")
@@ -87,7 +97,10 @@ def _verdict(iteration: Iteration, node: Node, index: int) -> str:
     if index in iteration.accepted:
         return "accepted"
     assert iteration.detail is not None, f"pass {iteration.index} was not recorded"
-    if iteration.detail.nodes[node.parent].greedy_id == node.token_id and node.parent in (0, *iteration.accepted):
+    if iteration.detail.nodes[node.parent].greedy_id == node.token_id and node.parent in (
+        0,
+        *iteration.accepted,
+    ):
         return "right, but behind the cut"
     return "rejected"
 

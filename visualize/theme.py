@@ -27,7 +27,7 @@ LIGHT: dict[str, str] = {
     "edge": "#CBD2DC",
     "grid": "#EEF1F5",
     "accepted": "#222E3C",
-    "select": "#6D4AFF",
+    "accent": "#6D4AFF",
 }
 DARK: dict[str, str] = {
     "G": "#1FBF92",
@@ -43,7 +43,7 @@ DARK: dict[str, str] = {
     "edge": "#3E4857",
     "grid": "#222934",
     "accepted": "#F0F3F7",
-    "select": "#A996FF",
+    "accent": "#A996FF",
 }
 PALETTES: dict[ThemeName, dict[str, str]] = {"light": LIGHT, "dark": DARK}
 
@@ -64,7 +64,9 @@ LABELS: dict[str, str] = {
     "draft": "draft",
 }
 #: The name in a legend: the memory's letter before its label.
-KEYS: dict[str, str] = {name: f"{name} {label}" if len(name) == 1 else label for name, label in LABELS.items()}
+KEYS: dict[str, str] = {
+    name: f"{name} {label}" if len(name) == 1 else label for name, label in LABELS.items()
+}
 PROPOSERS: tuple[Proposer, ...] = ("G", "C", "U", "suffix", "target")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 

@@ -31,7 +31,8 @@ class TokenForms:
     def pieces(self, token_ids: Sequence[int]) -> list[str]:
         """[num_tokens] what each token adds to the running text.
 
-        A character spread over several tokens belongs to the one that ends it; special and unknown tokens show their form.
+        A character spread over several tokens belongs to the one that ends it; special and unknown tokens show their
+        form.
         """
         stream = TextStream(lambda token_id: bytes.fromhex(self._by_id[token_id].bytes_hex))
         pieces = []

@@ -1,8 +1,8 @@
 """The candidate tree of one pass as a plotly figure.
 
-Source is colour and marker, q is size, the accepted path is thick and filled, rejected nodes are hollow, suffix edges are
-dashed, and the token that the target chose itself is a diamond. Each trace's `meta` says which nodes its points draw, so
-that a player can show the tree growing without building a figure of its own.
+Source is colour and marker, q is size, the accepted path is thick and filled, rejected nodes are hollow, suffix edges
+are dashed, and the token that the target chose itself is a diamond. Each trace's `meta` says which nodes its points
+draw, so that a player can show the tree growing without building a figure of its own.
 """
 
 from __future__ import annotations
@@ -14,9 +14,20 @@ from typing import Any
 from plotly.graph_objects import Figure
 
 from recap.events import Iteration, Run, Trace
-from visualize.layout import EDGE_POINTS, edge_points, tree_slots
+from visualize.layout import EDGE_POINTS, edge_points
 from visualize.origins import proposers
-from visualize.theme import KEYS, LABELS, LIGHT, MARKERS, PROPOSERS, ThemeName, base_layout, plotly_text, recolour
+from visualize.places import node_places, run_bounds
+from visualize.theme import (
+    KEYS,
+    LABELS,
+    LIGHT,
+    MARKERS,
+    PROPOSERS,
+    ThemeName,
+    base_layout,
+    plotly_text,
+    recolour,
+)
 from visualize.token_forms import TokenForms
 
 #: Longest token form on a node, characters; the whole form is in the hover text, the panel and the table.
@@ -54,7 +65,7 @@ def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[st
     if iteration.detail is None:
         raise ValueError(f"the pass must be recorded node by node; got detail=None (pass {iteration.index})")
     nodes, sources = iteration.detail.nodes, proposers(run, iteration)
-    slots, places = _places(iteration)
+    places = node_places(iteration)
     accepted = set(iteration.accepted)
     rejected = [i for i, node in enumerate(nodes) if i and i not in accepted]
     fused = [i for i in rejected if nodes[i].origin == "fusion"]
@@ -89,7 +100,7 @@ def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[st
             "mode": "markers+text",
             "x": [place[0] for place in places[: len(nodes)]],
             "y": [place[1] for place in places[: len(nodes)]],
-            "text": [plotly_text(_label(label)) for label in labels],
+            "text": [_label(label) for label in labels],
             "textposition": "middle right",
             "textfont": {"size": 11, "color": [LIGHT["ink"] if kept else LIGHT["muted"] for kept in is_kept]},
             "customdata": list(range(len(nodes))),
@@ -98,7 +109,10 @@ def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[st
             "marker": {
                 "symbol": [MARKERS[source] for source in sources],
                 "size": [round(6 + 9 * sqrt(node.q), 2) if node.q is not None else 9 for node in nodes],
-                "color": [LIGHT[s] if kept else LIGHT["background"] for s, kept in zip(sources, is_kept, strict=True)],
+                "color": [
+                    LIGHT[s] if kept else LIGHT["background"]
+                    for s, kept in zip(sources, is_kept, strict=True)
+                ],
                 "line": {"color": [LIGHT[source] for source in sources], "width": 1.8},
                 "opacity": 1,
             },
@@ -115,7 +129,7 @@ def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[st
                 "mode": "markers+text",
                 "x": [places[-1][0]],
                 "y": [places[-1][1]],
-                "text": [plotly_text(_label(form))],
+                "text": [_label(form)],
                 "textposition": "middle right",
                 "textfont": {"size": 12, "color": [LIGHT["ink"]]},
                 "customdata": [SELECTED],
@@ -128,17 +142,6 @@ def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[st
             }
         )  # fmt: skip
     return data
-
-
-def run_bounds(iterations: Iterable[Iteration]) -> tuple[int, int]:
-    """Deepest column and lowest slot over some passes: one frame for all of them keeps the picture still."""
-    columns, rows = 4, 8
-    for iteration in iterations:
-        if iteration.detail is not None:
-            slots, places = _places(iteration)
-            columns = max(columns, *(place[0] for place in places))
-            rows = max(rows, *slots)
-    return columns, rows
 
 
 def tree_layout(bounds: Iterable[tuple[int, int]]) -> dict[str, Any]:
@@ -162,22 +165,6 @@ def tree_layout(bounds: Iterable[tuple[int, int]]) -> dict[str, Any]:
     return layout
 
 
-def _places(iteration: Iteration) -> tuple[tuple[int, ...], list[tuple[int, int]]]:
-    """Slots, and (column, slot) of each node; the target-selected token, where there is one, comes last."""
-    assert iteration.detail is not None, f"pass {iteration.index} was not recorded"
-    nodes = iteration.detail.nodes
-    parents, ranks = [node.parent for node in nodes], [node.rank for node in nodes]
-    depths = [node.depth for node in nodes]
-    if iteration.target_selected_id is not None:
-        last = iteration.accepted[-1] if iteration.accepted else 0
-        parents.append(last)
-        # After every real child, whatever its rank.
-        ranks.append(max(ranks, default=0) + 1)
-        depths.append(nodes[last].depth + 1)
-    slots = tree_slots(parents, ranks)
-    return slots, list(zip(depths, slots, strict=True))
-
-
 def _lines(
     name: str, xs: list[float | None], ys: list[float | None], line: dict[str, Any], children: list[int]
 ) -> dict[str, Any]:
@@ -195,7 +182,8 @@ def _lines(
 
 
 def _label(form: str) -> str:
-    return form if len(form) <= MAX_LABEL else form[: MAX_LABEL - 1] + "\u2026"
+    """The text beside a node, its first letter clear of the marker."""
+    return "\u00a0" + plotly_text(form if len(form) <= MAX_LABEL else form[: MAX_LABEL - 1] + "\u2026")
 
 
 def _hover(label: str, node: Any, source: str) -> str:

@@ -11,6 +11,8 @@ import json
 import random
 from collections.abc import Iterator
 
+from conversations import converse
+from scenes import BACKGROUNDS, COLORS, PICTURE_SIZE, PLACES, SHAPES, SIZES, make_scene
 from tokenizers import AddedToken, Tokenizer, models, trainers
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import (
@@ -22,9 +24,6 @@ from transformers import (
     Qwen2VLImageProcessor,
     Qwen2VLVideoProcessor,
 )
-
-from conversations import converse
-from scenes import BACKGROUNDS, COLORS, PICTURE_SIZE, PLACES, SHAPES, SIZES, make_scene
 
 SYSTEM_PROMPT = "You are a helpful assistant."
 PATCH_SIZE = 14
@@ -92,7 +91,9 @@ def build_tokenizer(num_conversations: int = 6000) -> Qwen2Tokenizer:
         pad_token="<|endoftext|>",
         model_max_length=2048,
     )
-    tokenizer.add_tokens([AddedToken(token, special=True, normalized=False) for token in SPECIAL_TOKENS], True)
+    tokenizer.add_tokens(
+        [AddedToken(token, special=True, normalized=False) for token in SPECIAL_TOKENS], True
+    )
     tokenizer.chat_template = CHAT_TEMPLATE
     return tokenizer
 

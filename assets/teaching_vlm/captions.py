@@ -16,7 +16,9 @@ from scenes import COLUMNS, ROWS, SIZES, Scene, Thing
 def plain(scene: Scene) -> str:
     verbs = {"big": "There is", "small": "You can see"}
     told = " ".join(f"{verbs[thing.size]} {located(thing)}." for thing in scene.things)
-    return f"The picture shows {counted(len(scene.things), 'shape')} on a {scene.background} background. {told}"
+    return (
+        f"The picture shows {counted(len(scene.things), 'shape')} on a {scene.background} background. {told}"
+    )
 
 
 def detailed(scene: Scene) -> str:
@@ -24,7 +26,7 @@ def detailed(scene: Scene) -> str:
     verbs = {"big": "there is", "small": "one finds"}
     told = " ".join(
         f"{opening} the {thing.place}, {verbs[thing.size]} {a(full(thing))}."
-        for opening, thing in zip(openings, scene.things)
+        for opening, thing in zip(openings, scene.things, strict=False)
     )
     return (
         f"This image has a {scene.background} background with {counted(len(scene.things), 'object')} on it. {told} "
@@ -47,7 +49,7 @@ def _in_row(things: list[Thing], names: tuple[str, ...], lines: str) -> str:
     spots = [thing.column if lines == "row" else thing.row for thing in things]
     where = {"left": "on the left", "center": "in the center", "right": "on the right"}
     where |= {"top": "at the top", "middle": "in the middle", "bottom": "at the bottom"}
-    return join([f"{a(full(thing))} {where[names[spot]]}" for thing, spot in zip(things, spots)])
+    return join([f"{a(full(thing))} {where[names[spot]]}" for thing, spot in zip(things, spots, strict=True)])
 
 
 def by_rows(scene: Scene) -> str:
@@ -77,9 +79,7 @@ def numbered(scene: Scene) -> str:
 
 
 def as_json(scene: Scene) -> str:
-    shapes = [
-        {"shape": t.shape, "color": t.color, "size": t.size, "position": t.place} for t in scene.things
-    ]
+    shapes = [{"shape": t.shape, "color": t.color, "size": t.size, "position": t.place} for t in scene.things]
     return json.dumps({"background": scene.background, "count": len(shapes), "shapes": shapes})
 
 
@@ -89,7 +89,12 @@ def as_table(scene: Scene) -> str:
 
 
 def guided(scene: Scene) -> str:
-    moves = ("You would start at", "Moving on, you reach", "Going further, you come to", "From there you get to")
+    moves = (
+        "You would start at",
+        "Moving on, you reach",
+        "Going further, you come to",
+        "From there you get to",
+    )
     told = " ".join(
         f"{moves[min(i, 3)]} the {thing.place}, where {a(thing.color)} {thing.shape} sits; it is {thing.size}."
         for i, thing in enumerate(scene.things)
@@ -105,7 +110,11 @@ def by_size(scene: Scene) -> str:
             parts.append(f"No shape is {size}.")
             continue
         told = join([f"{a(short(thing))} in the {thing.place}" for thing in things])
-        head = f"The only {size} shape is" if len(things) == 1 else f"The {number(len(things))} {size} shapes are"
+        head = (
+            f"The only {size} shape is"
+            if len(things) == 1
+            else f"The {number(len(things))} {size} shapes are"
+        )
         parts.append(f"{head} {told}.")
     return " ".join(parts)
 
@@ -159,9 +168,9 @@ def summary(scene: Scene) -> str:
     colors = join([color for color, _ in tally(thing.color for thing in scene.things)])
     shapes = join([counted(count, shape) for shape, count in tally(thing.shape for thing in scene.things)])
     big = sum(thing.size == "big" for thing in scene.things)
-    sizes = f"{number(big) if big else 'none'} big and {number(len(scene.things) - big) if big < len(scene.things) else 'none'} small"
+    big_told, small_told = (number(n) if n else "none" for n in (big, len(scene.things) - big))
     return (
-        f"In short: {shapes} on {scene.background}, {sizes}. "
+        f"In short: {shapes} on {scene.background}, {big_told} big and {small_told} small. "
         f"The {plural('color', len({t.color for t in scene.things}))} used: {colors}."
     )
 
@@ -175,7 +184,10 @@ FORMS: tuple[tuple[Callable[[Scene], str], tuple[str, ...]], ...] = (
     (by_columns, ("Describe the picture column by column.", "Go through the columns of the picture.")),
     (bullets, ("List the shapes.", "Make a list of the shapes.")),
     (numbered, ("Make a numbered list of the shapes.", "Number the shapes one after the other.")),
-    (as_json, ("Describe the picture as JSON.", "Give me the shapes as JSON.", "Answer in JSON: what is shown?")),
+    (
+        as_json,
+        ("Describe the picture as JSON.", "Give me the shapes as JSON.", "Answer in JSON: what is shown?"),
+    ),
     (as_table, ("Make a table of the shapes.", "Show the shapes as a Markdown table.")),
     (guided, ("Guide me through the picture.", "Describe it for someone who cannot see it.")),
     (by_size, ("Describe the big shapes first, then the small ones.", "Describe the shapes by size.")),

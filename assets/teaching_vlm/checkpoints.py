@@ -26,7 +26,9 @@ def save_state(path: Path, state: dict) -> None:
         os.replace(partial, path)
     except (OSError, RuntimeError) as error:  # torch reports a full disk as RuntimeError
         partial.unlink(missing_ok=True)
-        raise CheckpointError(f"state must be writable; got path={path} ({error}); the previous state is kept") from None
+        raise CheckpointError(
+            f"state must be writable; got path={path} ({error}); the previous state is kept"
+        ) from None
 
 
 def load_state(path: Path, architecture: str) -> dict:
@@ -40,7 +42,9 @@ def load_state(path: Path, architecture: str) -> dict:
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise CheckpointError(f"state must be of format {FORMAT}; got path={path}")
     if state["architecture"] != architecture:
-        raise CheckpointError(f"state must belong to this architecture; got path={path} (another model's state)")
+        raise CheckpointError(
+            f"state must belong to this architecture; got path={path} (another model's state)"
+        )
     return state
 
 
@@ -49,15 +53,19 @@ def export(folder: Path, model: Qwen2_5_VLForConditionalGeneration, processor: Q
     partial = folder.with_name(folder.name + ".partial")
     try:
         shutil.rmtree(partial, ignore_errors=True)
-        weights = {name: tensor.to(torch.float16) for name, tensor in model.state_dict().items()}
+        tied = model.all_tied_weights_keys  # the output layer is the embedding: written once
+        weights = {name: t.to(torch.float16) for name, t in model.state_dict().items() if name not in tied}
         model.save_pretrained(partial, state_dict=weights)
         processor.save_pretrained(partial)
         _mark_half(partial / "config.json")
         folder.mkdir(parents=True, exist_ok=True)
         for source in sorted(partial.iterdir(), key=lambda file: file.suffix == ".safetensors"):
+            source.chmod(0o644)
             os.replace(source, folder / source.name)
     except OSError as error:
-        raise CheckpointError(f"export must be writable; got folder={folder} ({error}); old weights are kept") from None
+        raise CheckpointError(
+            f"export must be writable; got folder={folder} ({error}); old weights are kept"
+        ) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

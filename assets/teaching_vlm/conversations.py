@@ -16,7 +16,10 @@ TOPIC = "multi-turn conversation"
 def _about(rng: random.Random, scene: Scene, thing: Thing) -> Turn:
     """An opening that makes `thing` the one that later turns call 'it'."""
     if rng.random() < 0.5 or thing not in unique_names(scene):
-        question, answer = f"What is in the {thing.place}?", f"In the {thing.place} there is {a(full(thing))}."
+        question, answer = (
+            f"What is in the {thing.place}?",
+            f"In the {thing.place} there is {a(full(thing))}.",
+        )
     else:
         question = f"Can you find the {short(thing)}?"
         answer = f"Yes, I can see the {short(thing)} in the {thing.place}."
@@ -34,11 +37,15 @@ def _about_it(rng: random.Random, scene: Scene, thing: Thing) -> list[Turn]:
             return f"No, it is the only {noun}."
         return f"Yes, there is also {join([located(other) for other in found])}."
 
-    elsewhere = f"Besides it there is {join([located(o) for o in others])}." if others else "Nothing else is there."
+    elsewhere = (
+        f"Besides it there is {join([located(o) for o in others])}." if others else "Nothing else is there."
+    )
     turns = [
         Turn("Is it big or small?", f"It is {thing.size}.", "follow-up", TOPIC),
         Turn("Where exactly is it?", f"It lies in the {thing.place} of the picture.", "follow-up", TOPIC),
-        Turn("Is there another one of the same color?", told(twins, f"{thing.color} shape"), "follow-up", TOPIC),
+        Turn(
+            "Is there another one of the same color?", told(twins, f"{thing.color} shape"), "follow-up", TOPIC
+        ),
         Turn("Is there another one of the same shape?", told(kin, thing.shape), "follow-up", TOPIC),
         Turn("What else is in the picture?", elsewhere, "follow-up", TOPIC),
         Turn("And the background?", f"It lies on a {scene.background} background.", "follow-up", TOPIC),
@@ -53,7 +60,11 @@ def _about_all(rng: random.Random, scene: Scene) -> list[Turn]:
     found = [thing for thing in scene.things if thing.color == color]
     big = [thing for thing in scene.things if thing.size == "big"]
     verb = "is" if len(found) == 1 else "are"
-    biggest = f"The big ones are {join([f'the {short(t)}' for t in big])}." if len(big) > 1 else "None of them is big."
+    biggest = (
+        f"The big ones are {join([f'the {short(t)}' for t in big])}."
+        if len(big) > 1
+        else "None of them is big."
+    )
     if len(big) == 1:
         biggest = f"Only the {short(big[0])} is big."
     places = join([f"the {thing.place}" for thing in found])
@@ -91,7 +102,7 @@ def multi_turn(rng: random.Random, scene: Scene, num_turns: int) -> list[Turn]:
 def converse(rng: random.Random, scene: Scene, shares: tuple[float, float, float]) -> list[Turn]:
     """A conversation of any kind; `shares` of captions, short questions and reasoning, the rest multi-turn."""
     draw = rng.random()
-    for share, asker in zip(shares, (captions.ask, questions.ask, reasoning.ask)):
+    for share, asker in zip(shares, (captions.ask, questions.ask, reasoning.ask), strict=True):
         if draw < share:
             return [asker(rng, scene)]
         draw -= share

@@ -17,18 +17,17 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-import torch
-from PIL import Image
-from transformers import AutoModelForImageTextToText, AutoProcessor
-from transformers.utils import logging
-
 import captions
 import questions
 import reasoning
+import torch
 from conversations import multi_turn
 from language import Turn
+from PIL import Image
 from reading import ATTRIBUTES, compare, form, is_right
 from scenes import draw, make_scene
+from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers.utils import logging
 
 DEFAULT_MODEL = Path(__file__).parent / "qwen"
 MAX_NEW_TOKENS = 300
@@ -90,7 +89,7 @@ def answer_all(model, processor, items: list[Item], batch_size: int) -> list[tup
             text=texts, images=[items[i].picture for i in chosen], padding=True, return_tensors="pt"
         ).to(model.device)
         output = model.generate(**inputs, do_sample=False, max_new_tokens=MAX_NEW_TOKENS)
-        for i, ids in zip(chosen, output[:, inputs["input_ids"].shape[1] :].tolist()):
+        for i, ids in zip(chosen, output[:, inputs["input_ids"].shape[1] :].tolist(), strict=True):
             said = ids[: ids.index(end)] if end in ids else ids
             answers[i] = (processor.tokenizer.decode(said, skip_special_tokens=True), end in ids)
         done = start + len(chosen)
@@ -102,7 +101,7 @@ def answer_all(model, processor, items: list[Item], batch_size: int) -> list[tup
 def score(items: list[Item], answers: list[tuple[str, bool]]) -> dict[str, float]:
     """Shares 0..1 of facts (colours, shapes, ...) or of answers (counts, short_answers, ends, ...) that are right."""
     right, total, parts, parts_right = Counter(), Counter(), Counter(), Counter()
-    for item, (answer, _) in zip(items, answers):
+    for item, (answer, _) in zip(items, answers, strict=True):
         for kind in ATTRIBUTES:
             matched, facts = compare(answer, item.turn.answer, item.turn.question, kind)
             right[kind] += matched
@@ -130,7 +129,9 @@ def main() -> int:
     parser.add_argument("--model", type=Path, default=DEFAULT_MODEL)
     parser.add_argument("--limit", type=int, default=200, help="pictures")
     parser.add_argument("--json", type=Path, required=True)
-    parser.add_argument("--answers", type=Path, help="also write every question, answer and right answer here")
+    parser.add_argument(
+        "--answers", type=Path, help="also write every question, answer and right answer here"
+    )
     parser.add_argument("--batch-size", type=int, default=24)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
@@ -140,11 +141,15 @@ def main() -> int:
     logging.disable_progress_bar()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     processor = AutoProcessor.from_pretrained(options.model, local_files_only=True)
-    model = AutoModelForImageTextToText.from_pretrained(options.model, dtype=torch.float32, local_files_only=True)
+    model = AutoModelForImageTextToText.from_pretrained(
+        options.model, dtype=torch.float32, local_files_only=True
+    )
     items = make_items(options.limit)
     answers = answer_all(model.to(device).eval(), processor, items, options.batch_size)
     shares = score(items, answers)
-    forms = {form(answer) for item, (answer, _) in zip(items, answers) if item.part == "captions"}
+    forms = {
+        form(answer) for item, (answer, _) in zip(items, answers, strict=True) if item.part == "captions"
+    }
     result = {**shares, "caption_forms": len(forms), "pictures": options.limit, "answers": len(items)}
     options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=2))
@@ -152,7 +157,7 @@ def main() -> int:
         lines = [
             {"part": item.part, "kind": item.turn.kind, "question": item.turn.question, "answer": answer,
              "right": item.turn.answer, "is_right": is_right(answer, item.turn.answer, item.turn.question)}
-            for item, (answer, _) in zip(items, answers)
+            for item, (answer, _) in zip(items, answers, strict=True)
         ]  # fmt: skip
         options.answers.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     return 0

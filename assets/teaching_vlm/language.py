@@ -53,22 +53,22 @@ def capital(phrase: str) -> str:
 
 
 def short(thing: Thing) -> str:
-    """'red circle'"""
+    """'red circle'."""
     return f"{thing.color} {thing.shape}"
 
 
 def full(thing: Thing) -> str:
-    """'big red circle'"""
+    """'big red circle'."""
     return f"{thing.size} {thing.color} {thing.shape}"
 
 
 def located(thing: Thing) -> str:
-    """'a big red circle in the top left'"""
+    """'a big red circle in the top left'."""
     return f"{a(full(thing))} in the {thing.place}"
 
 
 def counted(count: int, noun: str) -> str:
-    """'one circle', 'three circles', 'no circles'"""
+    """'one circle', 'three circles', 'no circles'."""
     return f"{number(count) if count else 'no'} {plural(noun, count)}"
 
 

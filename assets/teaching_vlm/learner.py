@@ -7,13 +7,12 @@ picture shows the same pixels twice). The result equals transformers' own tower.
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
-from transformers import Qwen2_5_VLForConditionalGeneration, Qwen2Tokenizer
-from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import apply_rotary_pos_emb_vision
-
 from architecture import MERGE_SIZE
 from packing import DENSE_WORDS, IGNORED, SIDE, Batch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import Qwen2_5_VLForConditionalGeneration, Qwen2Tokenizer
+from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import apply_rotary_pos_emb_vision
 
 
 class Learner(nn.Module):
@@ -27,7 +26,9 @@ class Learner(nn.Module):
         super().__init__()
         self.model = model
         hidden_size = model.config.text_config.hidden_size
-        self.heads = nn.ModuleDict({name: nn.Linear(hidden_size, hidden_size, bias=False) for name in DENSE_WORDS})
+        self.heads = nn.ModuleDict(
+            {name: nn.Linear(hidden_size, hidden_size, bias=False) for name in DENSE_WORDS}
+        )
         for name, words in DENSE_WORDS.items():
             ids = [tokenizer(f" {word}")["input_ids"] for word in words]
             assert all(len(word_ids) == 1 for word_ids in ids), (name, ids)
@@ -37,17 +38,21 @@ class Learner(nn.Module):
         """Normalised patches [B, 144, 588] to picture vectors [B, 36, hidden_size]."""
         visual = self.model.model.visual
         num_pictures, num_patches, _ = patches.shape
-        hidden = F.linear(patches, visual.patch_embed.proj.weight.sum(2).flatten(1))
-        rows, columns = torch.meshgrid(*[torch.arange(SIDE * MERGE_SIZE, device=patches.device)] * 2, indexing="ij")
+        hidden = functional.linear(patches, visual.patch_embed.proj.weight.sum(2).flatten(1))
+        rows, columns = torch.meshgrid(
+            *[torch.arange(SIDE * MERGE_SIZE, device=patches.device)] * 2, indexing="ij"
+        )
         order = torch.stack([rows, columns]).reshape(2, SIDE, MERGE_SIZE, SIDE, MERGE_SIZE).transpose(2, 3)
         cos, sin = visual.rotary_pos_emb(hidden, order.reshape(2, num_patches).T)
         for block in visual.blocks:
             attention = block.attn
             query, key, value = (
-                attention.qkv(block.norm1(hidden)).view(num_pictures, num_patches, 3, attention.num_heads, -1).unbind(2)
+                attention.qkv(block.norm1(hidden))
+                .view(num_pictures, num_patches, 3, attention.num_heads, -1)
+                .unbind(2)
             )
             query, key = apply_rotary_pos_emb_vision(query, key, cos, sin)
-            mixed = F.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (query, key, value)))
+            mixed = functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (query, key, value)))
             hidden = hidden + attention.proj(mixed.transpose(1, 2).flatten(2))
             hidden = hidden + block.mlp(block.norm2(hidden))
         return visual.merger(hidden).view(num_pictures, SIDE * SIDE, -1)
@@ -57,8 +62,8 @@ class Learner(nn.Module):
         embeddings = self.model.get_input_embeddings().weight
         losses, right = [], {}
         for name, head in self.heads.items():
-            scores = F.linear(head(pictures), embeddings[getattr(self, f"{name}_ids")]).float()
-            losses.append(F.cross_entropy(scores.flatten(0, 1), dense[name].flatten()))
+            scores = functional.linear(head(pictures), embeddings[getattr(self, f"{name}_ids")]).float()
+            losses.append(functional.cross_entropy(scores.flatten(0, 1), dense[name].flatten()))
             labelled = (dense[name] != IGNORED) & (dense["shape"] != len(DENSE_WORDS["shape"]) - 1)
             right[name] = (scores.argmax(-1) == dense[name])[labelled].float().mean().item()
         return torch.stack(losses).mean(), right
@@ -72,14 +77,16 @@ class Learner(nn.Module):
         segments = batch.segments
         same = (segments[:, None, :] == segments[:, :, None]) | (segments[:, None, :] == 0)
         mask = same & torch.ones_like(same[0]).tril()
-        bias = torch.zeros(mask.shape, dtype=inputs.dtype, device=mask.device).masked_fill(~mask, -1e4)[:, None]
+        bias = torch.zeros(mask.shape, dtype=inputs.dtype, device=mask.device).masked_fill(~mask, -1e4)[
+            :, None
+        ]
         hidden = self.model.model.language_model(
             inputs_embeds=inputs, position_ids=batch.position_ids, attention_mask=bias, use_cache=False
         ).last_hidden_state
         at = batch.labels != IGNORED
         labels, weights = batch.labels[at], batch.weights[at]
-        scores = F.linear(hidden[at], embeddings.weight).float()
-        losses = F.cross_entropy(scores, labels, reduction="none")
+        scores = functional.linear(hidden[at], embeddings.weight).float()
+        losses = functional.cross_entropy(scores, labels, reduction="none")
         facts = weights > 1
         right = (scores.argmax(-1) == labels)[facts].float().mean().item()
         return (losses * weights).sum() / weights.sum(), losses.mean().item(), right

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from transformers import Qwen2Tokenizer
-
 from architecture import MERGE_SIZE, NUM_PICTURE_TOKENS, PATCH_SIZE, SYSTEM_PROMPT
 from conversations import converse
 from language import NUMBERS, Turn
@@ -31,6 +29,7 @@ from scenes import (
     draw,
     make_scene,
 )
+from transformers import Qwen2Tokenizer
 
 SIDE = PICTURE_SIZE // (PATCH_SIZE * MERGE_SIZE)  # picture tokens a side
 MEAN = np.array([0.48145466, 0.4578275, 0.40821073], dtype=np.float32)
@@ -74,7 +73,10 @@ def patchify(scene: Scene) -> np.ndarray:
 def covered_share(thing: Thing, row: int, column: int) -> float:
     """Share (0..1) of the thing's bounding box that lies under the picture token at `row`, `column` (0..5)."""
     share, token = 1.0, PICTURE_SIZE / SIDE
-    for index, cell_index, offset in ((row, thing.row, thing.offset[1]), (column, thing.column, thing.offset[0])):
+    for index, cell_index, offset in (
+        (row, thing.row, thing.offset[1]),
+        (column, thing.column, thing.offset[0]),
+    ):
         middle = (cell_index + 0.5) * CELL_SIZE + offset
         low, high = max(middle - thing.radius, index * token), min(middle + thing.radius, (index + 1) * token)
         share *= max(0.0, high - low) / (2 * thing.radius)
@@ -117,7 +119,13 @@ class Packer:
             if token.replace("Ġ", "").lower() in FACT_WORDS:
                 self.weight_of_token[index] = fact_weight
 
+    @staticmethod
+    def seed(stage: str, run: int, step: int) -> str:
+        """Seed of one training batch; `stage` keeps it apart from the seeds of evaluation and workload."""
+        return f"{stage}-{run}-{step}"
+
     def encode(self, text: str) -> list[int]:
+        """Token ids of `text`, special tokens included."""
         return self.tokenizer(text)["input_ids"]
 
     def _prefix_positions(self) -> np.ndarray:
@@ -140,7 +148,9 @@ class Packer:
             said += [False] * len(asked) + [True] * len(answered)
         return ids, said
 
-    def fill_row(self, rng: random.Random, scene: Scene, shares: tuple[float, float, float]) -> dict[str, np.ndarray]:
+    def fill_row(
+        self, rng: random.Random, scene: Scene, shares: tuple[float, float, float]
+    ) -> dict[str, np.ndarray]:
         """One packed row; conversations are drawn until one does not fit."""
         length, prefix = self.row_length, len(self.prefix_ids)
         row = {
@@ -174,7 +184,12 @@ class Packer:
         return row
 
     def batch(
-        self, seed: str, num_pictures: int, max_things: int, shares: tuple[float, float, float], with_text: bool = True
+        self,
+        seed: str,
+        num_pictures: int,
+        max_things: int,
+        shares: tuple[float, float, float],
+        with_text: bool = True,
     ) -> Batch:
         """Batch of `num_pictures` pictures of 1..max_things things; the same seed gives the same batch."""
         rng = random.Random(seed)
@@ -187,7 +202,9 @@ class Packer:
 
         return Batch(
             patches=torch.from_numpy(np.stack([patchify(scene) for scene in scenes])),
-            dense={name: torch.from_numpy(np.stack([labels[name] for labels in dense])) for name in DENSE_WORDS},
+            dense={
+                name: torch.from_numpy(np.stack([labels[name] for labels in dense])) for name in DENSE_WORDS
+            },
             input_ids=stack("input_ids"),
             position_ids=stack("position_ids", 1),
             segments=stack("segments"),

@@ -8,8 +8,21 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from language import Turn, a, capital, counted, full, join, located, number, plural, short, tally, unique_names
-from scenes import COLORS, PLACES, SHAPES, SIZES, Scene, Thing
+from language import (
+    Turn,
+    a,
+    capital,
+    counted,
+    full,
+    join,
+    located,
+    number,
+    plural,
+    short,
+    tally,
+    unique_names,
+)
+from scenes import COLORS, COLUMNS, PLACES, ROWS, SHAPES, SIZES, Scene, Thing
 
 TOPIC = "general vqa"
 
@@ -46,7 +59,9 @@ def color(rng: random.Random, scene: Scene) -> Turn | None:
     if thing is None:
         return None
     if rng.random() < 0.5:
-        return Turn(f"What color is the {thing.shape}?", f"The {thing.shape} is {thing.color}.", "color", TOPIC)
+        return Turn(
+            f"What color is the {thing.shape}?", f"The {thing.shape} is {thing.color}.", "color", TOPIC
+        )
     answer = f"It is {thing.color}, and it sits in the {thing.place} on a {scene.background} background."
     return Turn(f"Tell me the color of the {thing.shape} and where it is.", answer, "color", TOPIC)
 
@@ -56,10 +71,15 @@ def shape(rng: random.Random, scene: Scene) -> Turn | None:
     if thing is None:
         return None
     if rng.random() < 0.5:
-        question, answer = f"What shape is the {thing.color} one?", f"The {thing.color} one is {a(thing.shape)}."
+        question, answer = (
+            f"What shape is the {thing.color} one?",
+            f"The {thing.color} one is {a(thing.shape)}.",
+        )
     else:
         question = f"What kind of shape is {thing.color}?"
-        answer = f"{capital(a(thing.shape))} is {thing.color}; it is {thing.size} and lies in the {thing.place}."
+        answer = (
+            f"{capital(a(thing.shape))} is {thing.color}; it is {thing.size} and lies in the {thing.place}."
+        )
     return Turn(question, answer, "shape", TOPIC)
 
 
@@ -90,8 +110,11 @@ def position(rng: random.Random, scene: Scene) -> Turn | None:
 
 def background(rng: random.Random, scene: Scene) -> Turn:
     if rng.random() < 0.5:
-        return Turn("What color is the background?", f"The background is {scene.background}.", "background", TOPIC)
-    answer = f"The {counted(len(scene.things), 'shape')} {'lies' if len(scene.things) == 1 else 'lie'} on {scene.background}."
+        return Turn(
+            "What color is the background?", f"The background is {scene.background}.", "background", TOPIC
+        )
+    verb = "lies" if len(scene.things) == 1 else "lie"
+    answer = f"The {counted(len(scene.things), 'shape')} {verb} on {scene.background}."
     return Turn("What do the shapes lie on?", answer, "background", TOPIC)
 
 
@@ -195,9 +218,40 @@ def everything(rng: random.Random, scene: Scene) -> Turn | None:
     return Turn(f"Tell me everything about the {short(thing)}.", answer, "everything", TOPIC)
 
 
+def line(rng: random.Random, scene: Scene) -> Turn:
+    """What one row or column holds, place by place."""
+    index, in_row = rng.randrange(3), rng.random() < 0.5
+    name = f"{ROWS[index]} row" if in_row else f"{COLUMNS[index]} column"
+    cells = [3 * index + i for i in range(3)] if in_row else [index + 3 * i for i in range(3)]
+    things = [scene.at(cell) for cell in cells]
+    told = [
+        f"The {PLACES[cell]} holds {a(full(thing))}." if thing else f"The {PLACES[cell]} is empty."
+        for cell, thing in zip(cells, things, strict=True)
+    ]
+    total = sum(thing is not None for thing in things)
+    answer = f"{' '.join(told)} That makes {counted(total, 'shape')} in the {name}."
+    return Turn(f"Tell me about the {name}.", answer, "line", TOPIC)
+
+
+def where_color(rng: random.Random, scene: Scene) -> Turn:
+    """All things of one colour with their sizes and places."""
+    color_asked = rng.choice([thing.color for thing in scene.things])
+    found = [thing for thing in scene.things if thing.color == color_asked]
+    told = join([f"a {t.size} {t.shape} in the {t.place}" for t in found])
+    rest = len(scene.things) - len(found)
+    others = (
+        f"The {counted(rest, 'other shape')} {'has' if rest == 1 else 'have'} another color"
+        if rest
+        else "Nothing else is there"
+    )
+    answer = f"In {color_asked} there {'is' if len(found) == 1 else 'are'} {told}. {others}."
+    return Turn(f"What do you find in {color_asked}?", answer, "where color", TOPIC)
+
+
 ASKERS = (
     point, point, point, color, shape, size, position, position, background,
     count, count, count, exists, neighbor, palette, everything, everything,
+    line, line, where_color, where_color,
 )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def facts(answer: str, question: str, kind: str) -> list[str]:
 def compare(answer: str, reference: str, question: str, kind: str) -> tuple[int, int]:
     """Facts of `kind` that stand at the same place in both, and the longer one's number of facts."""
     said, right = facts(answer, question, kind), facts(reference, question, kind)
-    return sum(a == b for a, b in zip(said, right)), max(len(said), len(right))
+    return sum(a == b for a, b in zip(said, right, strict=False)), max(len(said), len(right))
 
 
 def is_right(answer: str, reference: str, question: str) -> bool:
@@ -51,4 +51,8 @@ def is_right(answer: str, reference: str, question: str) -> bool:
 def form(answer: str) -> str:
     """The answer with every fact word masked: what remains is its form."""
     every = frozenset().union(*KINDS.values())
-    return re.sub(r"[A-Za-z]+", lambda m: "_" if words(m.group()) and words(m.group())[0] in every else m.group(), answer)
+    return re.sub(
+        r"[A-Za-z]+",
+        lambda m: "_" if words(m.group()) and words(m.group())[0] in every else m.group(),
+        answer,
+    )

@@ -20,7 +20,7 @@ from language import (
     tally,
     unique_names,
 )
-from scenes import COLUMNS, PLACES, ROWS, Scene
+from scenes import COLORS, COLUMNS, PLACES, ROWS, SIZES, Scene
 
 TOPIC = "complex reasoning pro"
 
@@ -39,7 +39,9 @@ def count_aloud(rng: random.Random, scene: Scene) -> Turn:
         question = rng.choice(("Count the shapes one by one.", "Count all shapes step by step."))
         return Turn(question, f"{steps} So there {_verb(total)} {counted(total, 'shape')}.", "count", TOPIC)
     per_row = [sum(thing.row == i for thing in scene.things) for i in range(3)]
-    rows = join([f"the {name} row has {number(per_row[i]) if per_row[i] else 'none'}" for i, name in enumerate(ROWS)])
+    rows = join(
+        [f"the {name} row has {number(per_row[i]) if per_row[i] else 'none'}" for i, name in enumerate(ROWS)]
+    )
     answer = f"{capital(rows)}. Together that makes {counted(total, 'shape')}."
     return Turn("Count the shapes in every row and add them up.", answer, "count", TOPIC)
 
@@ -81,8 +83,10 @@ def take_away(rng: random.Random, scene: Scene) -> Turn | None:
 def fullest(rng: random.Random, scene: Scene) -> Turn:
     lines, key = rng.choice(((("row"), ROWS), (("column"), COLUMNS)))
     counts = [sum((t.row if lines == "row" else t.column) == i for t in scene.things) for i in range(3)]
-    told = join([f"the {name} {lines} has {number(n) if n else 'none'}" for name, n in zip(key, counts)])
-    best = [name for name, n in zip(key, counts) if n == max(counts)]
+    told = join(
+        [f"the {name} {lines} has {number(n) if n else 'none'}" for name, n in zip(key, counts, strict=True)]
+    )
+    best = [name for name, n in zip(key, counts, strict=True) if n == max(counts)]
     if len(best) == 1:
         end = f"So the {best[0]} {lines} has the most"
     else:
@@ -141,7 +145,9 @@ def empty_places(rng: random.Random, scene: Scene) -> Turn:
         f"The picture has nine places and {number(len(scene.things))} {_verb(len(scene.things))} taken, so "
         f"{number(len(free))} are empty: {join([f'the {place}' for place in free])}."
     )
-    return Turn(rng.choice(("Which places are empty?", "Which places hold no shape?")), answer, "empty", TOPIC)
+    return Turn(
+        rng.choice(("Which places are empty?", "Which places hold no shape?")), answer, "empty", TOPIC
+    )
 
 
 def rank(rng: random.Random, scene: Scene) -> Turn | None:
@@ -152,7 +158,9 @@ def rank(rng: random.Random, scene: Scene) -> Turn | None:
     steps = ", ".join(f"the {ORDINALS[i]} is the {short(t)}" for i, t in enumerate(scene.things[: index + 1]))
     question = f"Reading from the top left, which shape is the {ORDINALS[index]}?"
     thing = scene.things[index]
-    return Turn(question, f"{capital(steps)}. So it is the {full(thing)} in the {thing.place}.", "rank", TOPIC)
+    return Turn(
+        question, f"{capital(steps)}. So it is the {full(thing)} in the {thing.place}.", "rank", TOPIC
+    )
 
 
 def odd_one(rng: random.Random, scene: Scene) -> Turn | None:
@@ -163,7 +171,9 @@ def odd_one(rng: random.Random, scene: Scene) -> Turn | None:
     question = "Which shape differs in size from all others?"
     if len(groups) == 2 and groups[1][1] == 1:
         thing = next(t for t in scene.things if t.size == groups[1][0])
-        answer = f"The {short(thing)} in the {thing.place}: it is {thing.size}, and all others are {groups[0][0]}."
+        answer = (
+            f"The {short(thing)} in the {thing.place}: it is {thing.size}, and all others are {groups[0][0]}."
+        )
     else:
         told = join([f"{number(n)} shapes are {value}" for value, n in groups])
         answer = f"None of them does, because {told}."
@@ -180,9 +190,85 @@ def commonest(rng: random.Random, scene: Scene) -> Turn:
     return Turn(f"Which {attribute} is the most common? Explain step by step.", answer, "commonest", TOPIC)
 
 
+def compare_pair(rng: random.Random, scene: Scene) -> Turn | None:
+    """Everything two things share and everything they differ in."""
+    things = unique_names(scene)
+    if len(things) < 2:
+        return None
+    one, other = rng.sample(things, 2)
+    names = ("color", "shape", "size")
+    same = [name for name in names if getattr(one, name) == getattr(other, name)]
+    differ = [name for name in names if name not in same]
+    told = [f"the {short(thing)} is {thing.size} and lies in the {thing.place}" for thing in (one, other)]
+    end = f"They differ in {join(differ)}" + (f", but have the same {join(same)}" if same else "")
+    answer = f"{capital(told[0])}, while {told[1]}. {end}."
+    return Turn(f"Compare the {short(one)} with the {short(other)}.", answer, "compare pair", TOPIC)
+
+
+def mirror(rng: random.Random, scene: Scene) -> Turn:
+    """Where everything goes when left and right (or top and bottom) change places."""
+    sideways = rng.random() < 0.5
+    moves = []
+    for thing in scene.things:
+        cell = thing.row * 3 + 2 - thing.column if sideways else (2 - thing.row) * 3 + thing.column
+        if cell == thing.cell:
+            moves.append(f"The {short(thing)} stays in the {thing.place}.")
+        else:
+            moves.append(f"The {short(thing)} moves from the {thing.place} to the {PLACES[cell]}.")
+    ends = "left and right" if sideways else "top and bottom"
+    return Turn(f"If {ends} change places, where does each shape go?", " ".join(moves), "mirror", TOPIC)
+
+
+def repaint(rng: random.Random, scene: Scene) -> Turn | None:
+    """The picture after one colour has become another."""
+    old = rng.choice([thing.color for thing in scene.things])
+    new = rng.choice([color for color in COLORS if color != old])
+    told = [
+        f"{a(f'{thing.size} {new if thing.color == old else thing.color} {thing.shape}')} in the {thing.place}"
+        for thing in scene.things
+    ]
+    changed = sum(thing.color == old for thing in scene.things)
+    answer = f"{capital(counted(changed, 'shape'))} would change. Then there would be {join(told)}."
+    return Turn(f"If all {old} shapes turn {new}, what do you see?", answer, "repaint", TOPIC)
+
+
+def big_and_small(rng: random.Random, scene: Scene) -> Turn | None:
+    """Both sizes listed, counted and compared."""
+    if len(scene.things) < 2:
+        return None
+    groups = [[thing for thing in scene.things if thing.size == size] for size in SIZES]
+    lists = [join([f"the {short(thing)} in the {thing.place}" for thing in group]) for group in groups]
+    told = [
+        f"{capital(size)}: {things or 'nothing'}, so {number(len(group))}."
+        for size, things, group in zip(SIZES, lists, groups, strict=True)
+    ]
+    big, small = len(groups[0]), len(groups[1])
+    end = (
+        f"There are more {SIZES[big < small]} shapes, by {number(abs(big - small))}."
+        if big != small
+        else "It is a tie."
+    )
+    question = "Are there more big or more small shapes? List them all."
+    return Turn(question, f"{' '.join(told)} {end}", "big and small", TOPIC)
+
+
+def check_each(rng: random.Random, scene: Scene) -> Turn | None:
+    """Whether all shapes of a kind have one colour, checked one by one."""
+    if len(scene.things) < 2:
+        return None
+    thing = rng.choice(scene.things)
+    kin = [other for other in scene.things if other.shape == thing.shape]
+    told = " ".join(f"The {other.shape} in the {other.place} is {other.color}." for other in kin)
+    true = all(other.color == thing.color for other in kin)
+    kind = plural(thing.shape, 2)
+    end = f"So yes, all {kind} are {thing.color}." if true else f"So no, not all {kind} are {thing.color}."
+    return Turn(f"Are all {kind} {thing.color}? Check each one.", f"{told} {end}", "check each", TOPIC)
+
+
 ASKERS = (
     count_aloud, count_aloud, compare_counts, take_away, take_away, fullest, compare_sizes, compare_heights,
-    all_same, empty_places, rank, odd_one, commonest,
+    all_same, empty_places, rank, odd_one, commonest, compare_pair, compare_pair, mirror, mirror, repaint, repaint,
+    big_and_small, check_each,
 )  # fmt: skip
 
 
@@ -192,5 +278,3 @@ def ask(rng: random.Random, scene: Scene) -> Turn:
         turn = rng.choice(ASKERS)(rng, scene)
         if turn is not None:
             return turn
-
-

@@ -60,14 +60,17 @@ class Thing:
 
     @property
     def row(self) -> int:
+        """0 (top) to 2 (bottom)."""
         return self.cell // 3
 
     @property
     def column(self) -> int:
+        """0 (left) to 2 (right)."""
         return self.cell % 3
 
     @property
     def place(self) -> str:
+        """The cell's name, such as 'top left'."""
         return PLACES[self.cell]
 
 
@@ -122,7 +125,19 @@ def _outline(shape: str, x: float, y: float, r: float) -> list[tuple[float, floa
         return [(x, y - r), (x + 0.72 * r, y), (x, y + r), (x - 0.72 * r, y)]
     if shape == "cross":
         a = r / 3
-        corners = [(-a, -r), (a, -r), (a, -a), (r, -a), (r, a), (a, a), (a, r), (-a, r), (-a, a), (-r, a), (-r, -a)]
+        corners = [
+            (-a, -r),
+            (a, -r),
+            (a, -a),
+            (r, -a),
+            (r, a),
+            (a, a),
+            (a, r),
+            (-a, r),
+            (-a, a),
+            (-r, a),
+            (-r, -a),
+        ]
         return [(x + dx, y + dy) for dx, dy in [*corners, (-a, -a)]]
     if shape == "star":
         spokes = [(r if i % 2 == 0 else 0.42 * r, math.pi * i / 5) for i in range(10)]

@@ -11,15 +11,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TextIO, get_args
+from typing import Any, TextIO, get_args
 
+from recap.bench.checkpoint import Checkpoint, checkpoint_path, load_checkpoint, save_checkpoint
+from recap.bench.methods import HF_GREEDY
 from recap.bench.report import REFERENCE, UnitResult, build_report, to_markdown
-from recap.bench.runner import BenchRunner, BenchSettings, BenchTarget, MeasuredUnit, ResetU
+from recap.bench.runner import BenchRunner, BenchTarget, MeasuredUnit
+from recap.bench.settings import BenchSettings, ResetU
 from recap.bench.workload import Order, Workload, arrange, read_workload, select
+from recap.drafters import METHODS
 from recap.errors import InputError, RecapError
+from recap.pictures import describe_picture
 from recap.recording import build_trace
 from recap.targets.loading import load_target
-from recap.trace_io import save_trace
 
 DEFAULT_WORKLOAD = Path(__file__).resolve().parents[2] / "assets" / "workload"
 #: Without a terminal, progress is a line at most this often.
@@ -40,7 +44,13 @@ def build_parser() -> argparse.ArgumentParser:
     """The options of `run`."""
     parser = argparse.ArgumentParser(prog="python -m recap.bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    run_ = commands.add_parser("run", help="measure methods on a workload against plain decoding")
+    names = "\n".join(f"  {name:22}{meaning}" for name, meaning in METHODS.items())
+    run_ = commands.add_parser(
+        "run",
+        help="measure methods on a workload against plain decoding",
+        epilog=f"methods:\n{names}\n  {HF_GREEDY:22}generate(do_sample=False) of transformers, as it is",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     run_.add_argument(
         "--workload",
         type=Path,
@@ -51,7 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
         "--methods",
         type=_names,
         default=(REFERENCE, "recap"),
-        help="comma-separated: ar, recap, recap@16, recap-uniform, ..., hf_greedy (default: ar,recap)",
+        help="comma-separated names from the list below; @N behind a RECAP name sets its nodes (default: ar,recap)",
     )
     run_.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
     run_.add_argument("--dtype", default="auto", help="float32, bfloat16, float16 or auto (default)")
@@ -76,6 +86,9 @@ def build_parser() -> argparse.ArgumentParser:
         default="never",
         help="when the memories that outlive a request are emptied (default: never)",
     )
+    run_.add_argument(
+        "--resume", action="store_true", help="go on where a run with the same options was stopped"
+    )
     run_.add_argument("--strict", action="store_true", help="stop at the first line that cannot be used")
     run_.add_argument("--json", type=Path, required=True, help="where the report goes")
     run_.add_argument("--markdown", type=Path, help="where its tables go, too")
@@ -93,19 +106,28 @@ def run(options: argparse.Namespace) -> int:
         print(f"Line {skipped.line} of {workload.path.name} was left out: {skipped.reason}.", file=sys.stderr)
     chosen = select(workload, topics=options.topics, limit=options.limit)
     _check_writable([options.json, options.markdown])
+    conversations = arrange(chosen.conversations, options.order)
+    plan = (settings, options.model, options.dtype, conversations)
+    partial = checkpoint_path(options.json)
+    resumed = load_checkpoint(partial, plan) if options.resume else None
     target = load_target(options.model, dtype=options.dtype)
     runner = BenchRunner(target, settings, is_recorded=options.traces is not None)
-    progress = Progress(chosen.num_units)
-    results: list[UnitResult] = []
+    results = list(resumed.results) if resumed else []
+    progress = Progress(chosen.num_units, resumed.num_units_done if resumed else 0)
     exit_code = 0
     try:
-        for unit in runner.run(arrange(chosen.conversations, options.order)):
+        for unit in runner.run(conversations, resumed):
             results += unit.results
             if options.traces:
                 _save_trace(target, unit, options.traces)
+            save_checkpoint(_checkpoint(plan, results, runner), partial)
             progress.show(unit)
+        partial.unlink(missing_ok=True)
     except KeyboardInterrupt:
-        print("Stopped; the report covers the units measured so far.", file=sys.stderr)
+        print(
+            "Stopped; the report covers the units measured so far. --resume goes on from here.",
+            file=sys.stderr,
+        )
         exit_code = 130
     environment = asdict(target.environment) | {"python_version": platform.python_version()}
     report = build_report(results, environment, _describe(options, settings, chosen))
@@ -120,13 +142,14 @@ def run(options: argparse.Namespace) -> int:
 class Progress:
     """One line on stderr: units done, time taken, time left; rewritten in place on a terminal."""
 
-    def __init__(self, num_units: int, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, num_units: int, num_done: int = 0, stream: TextIO | None = None) -> None:
         self._num_units = num_units
-        self._stream = stream
+        self._num_resumed = num_done
+        self._stream = stream or sys.stderr
         self._started = time.monotonic()
         self._shown = -SECONDS_BETWEEN_LINES
         self._first: float | None = None
-        self._num_done = 0
+        self._num_done = num_done
 
     def show(self, unit: MeasuredUnit) -> None:
         """Count a unit as done. A failed method is told at once, with its reason."""
@@ -144,7 +167,8 @@ class Progress:
         self._shown = elapsed
         # The first unit waited for the warm-up; what it took says little about the others.
         self._first = self._first or elapsed
-        each = elapsed if self._num_done == 1 else (elapsed - self._first) / (self._num_done - 1)
+        num_timed = self._num_done - self._num_resumed - 1
+        each = (elapsed - self._first) / num_timed if num_timed else elapsed
         left = each * (self._num_units - self._num_done)
         ratios = ", ".join(
             f"{result.method} {result.ratio:.2f}×"
@@ -160,6 +184,17 @@ class Progress:
         else:
             self._stream.write(line + "\n")
         self._stream.flush()
+
+
+def _checkpoint(plan: tuple[Any, ...], results: Sequence[UnitResult], runner: BenchRunner) -> Checkpoint:
+    return Checkpoint(
+        plan,
+        tuple(results),
+        runner.num_units_done,
+        tuple(runner.history),
+        runner.lost,
+        runner.method_states(),
+    )
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -194,12 +229,16 @@ def _describe(options: argparse.Namespace, settings: BenchSettings, workload: Wo
 
 
 def _save_trace(target: BenchTarget, unit: MeasuredUnit, folder: Path) -> None:
+    # Only here: a machine that measures may lack the library that writes traces.
+    from recap.trace_io import save_trace
+
     if unit.request is None or not unit.runs:
         return
     folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"[^\w.-]", "_", f"{unit.conversation.id}-{unit.turn}")
     question = unit.conversation.turns[unit.turn - 1]
-    trace = build_trace(target, unit.request, question, unit.runs)
+    image = describe_picture(unit.picture) if unit.picture else None
+    trace = build_trace(target, unit.request, question, unit.runs, image)
     save_trace(trace, folder / f"{name}.json")
 
 

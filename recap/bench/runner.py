@@ -11,62 +11,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import median
-from typing import Literal, Protocol
+from typing import Protocol
 
 from PIL import Image
 
 from recap import metrics
+from recap.bench.checkpoint import Checkpoint
 from recap.bench.methods import HF_GREEDY, EngineMethod, HfGreedy, Measurement, Method
 from recap.bench.report import REFERENCE, UnitResult
+from recap.bench.settings import BenchSettings
 from recap.bench.workload import Conversation
-from recap.drafters import parse_method
-from recap.errors import InputError, RecapError
+from recap.errors import RecapError
 from recap.events import Run
 from recap.pictures import Picture, open_picture
 from recap.recording import DescribedTarget
 from recap.targets.base import Request
 from recap.tokens import TextStream
-
-ResetU = Literal["never", "request", "topic"]
-
-
-@dataclass(frozen=True, slots=True)
-class BenchSettings:
-    """What one benchmark measures and how.
-
-    Attributes:
-        methods: names as reported; plain decoding is measured first, named or not.
-        nodes: draft nodes of RECAP methods that do not name a number themselves.
-        repeats: how often each unit is measured; its ratio is the median.
-        reset_u: when the memories that outlive a request are emptied.
-        max_new_tokens: length cap of every answer.
-
-    Raises:
-        InputError: an unknown method, or a number out of range.
-    """
-
-    methods: tuple[str, ...]
-    nodes: int = 63
-    repeats: int = 1
-    reset_u: ResetU = "never"
-    max_new_tokens: int = 200
-
-    def __post_init__(self) -> None:
-        for name in ("repeats", "max_new_tokens"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        for name in self.methods:
-            if name != HF_GREEDY:
-                parse_method(self.drafter_name(name))
-
-    def drafter_name(self, method: str) -> str:
-        """The method's name with its number of nodes: `recap` is `recap@63` unless `nodes` says otherwise."""
-        return f"{method}@{self.nodes}" if method.startswith("recap") and "@" not in method else method
-
-    @property
-    def all_methods(self) -> tuple[str, ...]:
-        """The methods named, each once, with plain decoding first."""
-        return tuple(dict.fromkeys((REFERENCE, *self.methods)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +55,56 @@ class BenchTarget(DescribedTarget, Protocol):
 
 
 class BenchRunner:
-    """Measures conversations one after the other; holds one stream a method."""
+    """Measures conversations one after the other; holds one stream a method.
+
+    Attributes:
+        num_units_done: units measured or given up so far.
+        history: (question, answer) turns of the conversation in progress.
+        lost: why its later turns cannot be asked, or None.
+    """
 
     def __init__(self, target: BenchTarget, settings: BenchSettings, is_recorded: bool = False) -> None:
         """`is_recorded`: record the last repeat of every unit in full."""
+        self.num_units_done = 0
+        self.history: list[tuple[str, str]] = []
+        self.lost: str | None = None
         self._target = target
         self._settings = settings
         self._is_recorded = is_recorded
         self._methods = {name: self._open_method(name) for name in settings.all_methods}
-        self._num_units_done = 0
-        self._topic: str | None = None
 
-    def run(self, conversations: Sequence[Conversation]) -> Iterator[MeasuredUnit]:
-        """Warm up on the first question, forget it, and measure everything in order."""
+    def run(
+        self, conversations: Sequence[Conversation], resumed: Checkpoint | None = None
+    ) -> Iterator[MeasuredUnit]:
+        """Warm up on the first question, forget it, and measure everything in order.
+
+        With `resumed`, a checkpoint of the same conversations and settings, the units it holds are left out and every
+        stream goes on from where it stood.
+        """
         self._warm_up(conversations[0])
+        if resumed:
+            self._continue_from(resumed)
+        num_units_before, topic = 0, None
         for conversation in conversations:
-            if self._settings.reset_u == "topic" and conversation.topic != self._topic:
-                self._reset_all()
-            self._topic = conversation.topic
-            yield from self._run_conversation(conversation)
+            num_turns_done = max(0, self.num_units_done - num_units_before)
+            num_units_before += len(conversation.turns)
+            if num_turns_done < len(conversation.turns):
+                if num_turns_done == 0:
+                    self.history, self.lost = [], None
+                    if self._settings.reset_u == "topic" and conversation.topic != topic:
+                        self._reset_all()
+                yield from self._run_conversation(conversation, num_turns_done)
+            topic = conversation.topic
+
+    def method_states(self) -> dict[str, object]:
+        """What each method keeps across requests, by name."""
+        return {name: method.save_state() for name, method in self._methods.items()}
+
+    def _continue_from(self, checkpoint: Checkpoint) -> None:
+        self.num_units_done = checkpoint.num_units_done
+        self.history, self.lost = list(checkpoint.history), checkpoint.lost
+        for name, state in checkpoint.method_states.items():
+            self._methods[name].restore_state(state)
 
     def _open_method(self, name: str) -> Method:
         if name == HF_GREEDY:
@@ -134,29 +125,27 @@ class BenchRunner:
         for method in self._methods.values():
             method.reset()
 
-    def _run_conversation(self, conversation: Conversation) -> Iterator[MeasuredUnit]:
-        history: list[tuple[str, str]] = []
-        lost: str | None = None
-        for turn, question in enumerate(conversation.turns, 1):
+    def _run_conversation(self, conversation: Conversation, num_turns_done: int) -> Iterator[MeasuredUnit]:
+        for turn, question in enumerate(conversation.turns[num_turns_done:], num_turns_done + 1):
             if self._settings.reset_u == "request":
                 self._reset_all()
             picture, request = None, None
-            if lost is None:
+            if self.lost is None:
                 try:
-                    picture, request = self._prepare(conversation, question, history)
+                    picture, request = self._prepare(conversation, question, self.history)
                 except RecapError as error:
-                    lost = str(error)
+                    self.lost = str(error)
             if request is None:
-                measured: dict[str, list[Measurement] | str] = dict.fromkeys(self._methods, lost or "")
+                measured: dict[str, list[Measurement] | str] = dict.fromkeys(self._methods, self.lost or "")
             else:
                 measured = self._measure(request)
-            yield self._as_unit(conversation, turn, picture, request, measured)
-            self._num_units_done += 1
             reference = measured[REFERENCE]
             if isinstance(reference, list):
-                history.append((question, self._text_of(reference[0].output_ids)))
-            elif lost is None:
-                lost = "An earlier turn has no answer by plain decoding, on which later turns build."
+                self.history.append((question, self._text_of(reference[0].output_ids)))
+            elif self.lost is None:
+                self.lost = "An earlier turn has no answer by plain decoding, on which later turns build."
+            self.num_units_done += 1
+            yield self._as_unit(conversation, turn, picture, request, measured)
 
     def _prepare(
         self, conversation: Conversation, question: str, history: Sequence[tuple[str, str]]
@@ -175,7 +164,7 @@ class BenchRunner:
         states = {name: method.save_state() for name, method in self._methods.items() if num_repeats > 1}
         for repeat in range(num_repeats):
             # Whoever runs first finds colder caches and a cooler chip: nobody is always first.
-            first = (self._num_units_done + repeat) % len(names)
+            first = (self.num_units_done + repeat) % len(names)
             for name in names[first:] + names[:first]:
                 done = measured[name]
                 if isinstance(done, str):

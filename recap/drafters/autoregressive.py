@@ -18,7 +18,11 @@ class AutoregressiveDrafter:
     max_tree_nodes = 1
 
     def begin(
-        self, prompt_ids: np.ndarray, first_token_id: int, prompt_row_ids: np.ndarray, prompt_rows: PredictionRows | None
+        self,
+        prompt_ids: np.ndarray,
+        first_token_id: int,
+        prompt_row_ids: np.ndarray,
+        prompt_rows: PredictionRows | None,
     ) -> None:
         """Nothing to prepare."""
 
@@ -26,7 +30,9 @@ class AutoregressiveDrafter:
         """The root alone."""
         return root_only_tree(int(history[-1]))
 
-    def observe(self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: Outcome) -> None:
+    def observe(
+        self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: Outcome
+    ) -> None:
         """Nothing to learn."""
 
     def save_state(self) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from recap.config import RecapConfig
 from recap.memory import Memories, MemorySnapshot
 from recap.rows import PredictionRows
-from recap.search import TreeBuilder
+from recap.search import NO_CANDIDATES, RootCandidates, TreeBuilder
 from recap.suffix import SuffixAutomaton
 from recap.tree import DraftTree, path_contexts
 from recap.verification import Outcome
@@ -36,13 +36,18 @@ class RecapDrafter:
         """`blocked_ids`: image placeholders and padding, never drafted and barriers of the suffix match."""
         self.config = config
         self.memories = memories
-        self.max_tree_nodes = 1 + config.max_nodes + config.suffix_max_nodes
+        num_suffix_nodes = 0 if config.suffix_inside_budget else config.suffix_max_nodes
+        self.max_tree_nodes = 1 + config.max_nodes + num_suffix_nodes
         self._blocked_ids = frozenset(blocked_ids)
         self.builder = TreeBuilder(config, self._blocked_ids)
         self.suffix = SuffixAutomaton(self._blocked_ids)
 
     def begin(
-        self, prompt_ids: np.ndarray, first_token_id: int, prompt_row_ids: np.ndarray, prompt_rows: PredictionRows | None
+        self,
+        prompt_ids: np.ndarray,
+        first_token_id: int,
+        prompt_row_ids: np.ndarray,
+        prompt_rows: PredictionRows | None,
     ) -> np.ndarray:
         """Empty C and G, seed U with the prompt's rows, and index prompt and first token for suffix matches."""
         assert prompt_rows is not None, "RECAP asks for prompt rows"
@@ -54,14 +59,26 @@ class RecapDrafter:
 
     def draft(self, history: np.ndarray) -> DraftTree:
         """The best-first tree of at most `max_nodes` nodes, and the suffix continuation inserted into it."""
-        return self.builder.build(self.memories, history, self.suffix_continuation())
+        return self.builder.build(
+            self.memories, history, self.suffix_continuation(), self.root_candidates(history)
+        )
+
+    def search(self, history: np.ndarray, max_nodes: int) -> tuple[np.ndarray, ...]:
+        """The search alone, for any budget; see `TreeBuilder.search`."""
+        return self.builder.search(self.memories, history, max_nodes, self.root_candidates(history))
+
+    def root_candidates(self, history: np.ndarray) -> RootCandidates:
+        """What the root drafts where no map has a row for it: nothing."""
+        return NO_CANDIDATES
 
     def suffix_continuation(self) -> np.ndarray:
         """Tokens that followed the longest repeated suffix, int64 [<= max_depth + suffix_max_nodes]."""
         config = self.config
         return self.suffix.continuation(config.suffix_min_match, config.max_depth + config.suffix_max_nodes)
 
-    def observe(self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: Outcome) -> np.ndarray:
+    def observe(
+        self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: Outcome
+    ) -> np.ndarray:
         """Write every evaluated node's row under its own path context; index the committed tokens alone."""
         assert rows is not None, "RECAP asks for rows"
         written = self.memories.write(node_contexts(history, tree), rows)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -40,6 +40,10 @@ class Request:
         return 0 if self.image_token_id is None else int((self.prompt_ids == self.image_token_id).sum())
 
 
+#: What a pass can give beside its highest scores, each computed only where it is asked for.
+Want = Literal["hidden_states", "image_attention"]
+
+
 class Scores(NamedTuple):
     """The target's predictions at evaluated positions.
 
@@ -47,11 +51,17 @@ class Scores(NamedTuple):
         top_ids: int64 [num_positions, K'], highest raw score first, ties to the lower id; K' = min(K, V).
         top_scores: float32 [num_positions, K'], their raw scores (logits).
         all_scores: float32 [num_positions, V] where they were asked for, else None.
+        hidden_states: float32 [num_positions, hidden_size], what the scores were computed from, where asked for and the
+            target has any.
+        image_attention: share of the final layer's attention that the first position gives to the image tokens,
+            averaged over its heads, where asked for and there is a picture.
     """
 
     top_ids: np.ndarray
     top_scores: np.ndarray
     all_scores: np.ndarray | None = None
+    hidden_states: np.ndarray | None = None
+    image_attention: float | None = None
 
     @property
     def greedy_ids(self) -> np.ndarray:
@@ -74,7 +84,7 @@ class Decoding(Protocol):
     prompt_rows: PredictionRows | None
     prefix_length: int
 
-    def verify(self, tree: DraftTree, want_all_scores: bool = False) -> Scores:
+    def verify(self, tree: DraftTree, want_all_scores: bool = False, want: Collection[Want] = ()) -> Scores:
         """One pass over root and nodes; each attends to the prefix and its ancestors-and-self at position prefix + depth."""
 
     def keep(self, accepted_indices: np.ndarray) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import torch
 
 from recap.events import Environment
 from recap.rows import make_rows
-from recap.targets.base import Request, Scores
+from recap.targets.base import Request, Scores, Want
 from recap.targets.scoring import score_positions
 from recap.tree import DraftTree
 
@@ -81,8 +81,8 @@ class ScriptedDecoding:
         """Prompt and committed tokens whose entries are kept."""
         return len(self._cached_ids)
 
-    def verify(self, tree: DraftTree, want_all_scores: bool = False) -> Scores:
-        """Scores after every node's own path."""
+    def verify(self, tree: DraftTree, want_all_scores: bool = False, want: Collection[Want] = ()) -> Scores:
+        """Scores after every node's own path. There are no layers: hidden states and attention stay None."""
         self._tree = tree
         histories: list[list[int]] = []
         for token, parent in zip(tree.token_ids.tolist(), tree.parent_indices.tolist(), strict=True):

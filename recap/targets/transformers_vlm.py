@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import nullcontext
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -12,7 +13,8 @@ from PIL import Image
 from recap.errors import InputError
 from recap.events import Environment
 from recap.rows import PredictionRows, make_rows
-from recap.targets.base import Request, Scores
+from recap.targets.base import Request, Scores, Want
+from recap.targets.image_attention import FirstQuery, image_share, watch_first_query
 from recap.targets.kv_cache import TreeCache
 from recap.targets.prompts import build_prompt, token_byte_table
 from recap.targets.scoring import score_positions
@@ -156,6 +158,7 @@ class TransformersDecoding:
         num_prompt = len(request.prompt_ids)
         prompt = target.family.embed_prompt(target.model, request)
         self._position_offset = prompt.position_offset
+        self._image_positions = np.flatnonzero(request.prompt_ids == request.image_token_id)
         config = target.text_config
         self._cache: TreeCache | None = TreeCache(
             config.num_hidden_layers,
@@ -193,20 +196,33 @@ class TransformersDecoding:
         return self._open_cache().prefix_length
 
     @torch.inference_mode()
-    def verify(self, tree: DraftTree, want_all_scores: bool = False) -> Scores:
+    def verify(self, tree: DraftTree, want_all_scores: bool = False, want: Collection[Want] = ()) -> Scores:
         """One pass over root and nodes. See `Decoding`."""
         cache = self._open_cache()
         device = self._target.device
         prefix = cache.prefix_length
         positions = torch.from_numpy(tree.depths.astype(np.int64)) + (prefix + self._position_offset)
-        hidden = self._text_model(
-            input_ids=torch.from_numpy(tree.token_ids)[None].to(device),
-            position_ids=self._target.family.position_ids(positions.to(device)),
-            attention_mask=self._tree_mask(tree, prefix),
-            cache=cache.layers,
-            use_cache=True,
-        ).last_hidden_state[0]  # [num_nodes, hidden_size]
-        return score_positions(self._head(hidden), want_all_scores)
+        attention = self._text_model.layers[-1].self_attn
+        is_watched = "image_attention" in want and len(self._image_positions) > 0
+        with watch_first_query(attention) if is_watched else nullcontext() as query:
+            hidden = self._text_model(
+                input_ids=torch.from_numpy(tree.token_ids)[None].to(device),
+                position_ids=self._target.family.position_ids(positions.to(device)),
+                attention_mask=self._tree_mask(tree, prefix),
+                cache=cache.layers,
+                use_cache=True,
+            ).last_hidden_state[0]  # [num_nodes, hidden_size]
+        scores = score_positions(self._head(hidden), want_all_scores)
+        if "hidden_states" in want:
+            scores = scores._replace(hidden_states=hidden.float().cpu().numpy())
+        if query is not None:
+            scores = scores._replace(image_attention=self._image_share(query, prefix))
+        return scores
+
+    def _image_share(self, query: FirstQuery, prefix: int) -> float:
+        keys = self._open_cache().layers.layers[-1].keys[0, :, : prefix + 1]
+        positions = torch.from_numpy(self._image_positions).to(keys.device)
+        return image_share(self._text_model.layers[-1].self_attn, query, keys, positions)
 
     def _tree_mask(self, tree: DraftTree, prefix: int) -> torch.Tensor | None:
         """Additive mask [1, 1, num_nodes, prefix + num_nodes]; a single row sees everything and needs none."""

@@ -36,6 +36,9 @@
     return recap.h("span", Object.assign({ class: "rp-number", "data-value": raw }, attributes), recap.rounded(value, digits));
   };
 
+  // In a narrow column: always so many digits, the whole value in the title.
+  recap.cell = (value, digits) => recap.h("span", { class: "rp-number", "data-value": String(value), title: String(value) }, value.toFixed(digits));
+
   // The same for an element that exists already.
   recap.showNumber = function (element, value, text) {
     element.setAttribute("data-value", value === null || value === undefined ? "" : String(value));

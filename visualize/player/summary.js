@@ -26,9 +26,10 @@
     const environment = run.environment;
     const speed = totals.speedup;
     const caption = run.is_reference ? words.reference
-      : speed !== null ? words.asFast : run.is_live ? words.measuring : words.notCompared;
+      : speed !== null ? words.asFast : run.is_live ? words.measuring
+      : totals.stop_reason === "stopped" ? words.stopped : words.notCompared;
     const speedup = h("span", { class: "rp-big", "data-testid": "recap-speedup", "data-value": speed === null ? "" : String(speed) },
-      speed === null ? (run.is_reference ? "1\u00d7" : "\u2026") : `${recap.rounded(speed, 2)}\u00d7`);
+      speed === null ? (run.is_reference ? "1\u00d7" : run.is_live ? "\u2026" : "\u2013") : `${recap.rounded(speed, 2)}\u00d7`);
     const tau = recap.number(totals.acceptance_length, 2, { class: "rp-mid", "data-testid": "recap-tau" });
     const passes = recap.number(totals.num_passes, 0, { class: "rp-mid", "data-testid": "recap-passes" });
     const plain = reference && !run.is_reference ? words.plainPasses(reference.totals.num_passes) : null;

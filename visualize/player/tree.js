@@ -66,10 +66,16 @@
       const first = !this.drawn;
       this.drawn = true;
       this.plotly.react(this.plot, data, layout, config);
-      if (first) this.plot.on("plotly_click", (event) => {
+      if (first) this.listen();
+    }
+
+    listen() {
+      this.plot.on("plotly_click", (event) => {
         const index = event.points[0] && event.points[0].customdata;
         if (typeof index === "number" && index >= 0) this.onSelect(index);
       });
+      // A reader who zooms in finds room for more and larger labels.
+      this.plot.on("plotly_relayout", () => this.schedule(...this.last));
     }
 
     traces(state, pass) {
@@ -98,8 +104,8 @@
       const nodes = data.find((trace) => trace.name === "nodes");
       const place = nodes.customdata.indexOf(state.node);
       return {
-        type: "scatter", mode: "markers", name: "selection", x: [nodes.x[place]], y: [nodes.y[place]], hoverinfo: "skip", showlegend: false,
-        marker: { symbol: "circle-open", size: nodes.marker.size[place] + 11, color: state.payload.theme.palettes.light.select, line: { width: 2.4 } },
+        type: "scatter", mode: "markers", name: "selection", x: [nodes.x[place]], y: [nodes.y[place]], hoverinfo: "skip", showlegend: false, cliponaxis: false,
+        marker: { symbol: "circle-open", size: nodes.marker.size[place] + 11, color: state.payload.theme.palettes.light.accent, line: { width: 2.4 } },
       };
     }
 
@@ -120,13 +126,15 @@
 
     // Labels are as large as the rows allow; in very wide trees those of rejected leaves give way.
     fitLabels(state, pass, data, layout) {
-      const pitch = (layout.height - 30) / (state.run.bounds[1] + 1.7);
-      const width = (layout.width - 16) / (state.run.bounds[0] + 1.15);
+      // What the reader zoomed to counts, as long as it is this run's frame.
+      const shown = this.plot.layout && this.plot.layout.uirevision === layout.uirevision ? this.plot.layout : layout;
+      const pitch = (layout.height - 30) / Math.abs(shown.yaxis.range[0] - shown.yaxis.range[1]);
+      const width = (layout.width - 16) / Math.abs(shown.xaxis.range[1] - shown.xaxis.range[0]);
       const size = Math.max(9, Math.min(12, Math.round(pitch * 0.8)));
       const letters = Math.max(3, Math.floor((width - 16) / (size * 0.58)));
       const parents = new Set(pass.nodes.map((node) => node[NODE.parent]));
       const accepted = new Set(pass.accepted);
-      const scale = Math.max(0.62, Math.min(1, pitch / 15));
+      const scale = Math.max(0.62, Math.min(1.2, pitch / 15));
       const unescaped = (text) => text.replace(/&#36;/g, "$").replace(/&gt;/g, ">").replace(/&lt;/g, "<").replace(/&amp;/g, "&");
       const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
       for (const trace of data) {

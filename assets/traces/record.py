@@ -1,0 +1,64 @@
+"""Record the runs that ship with the project: the example questions, by plain decoding and by RECAP.
+
+    python assets/traces/record.py [--model teaching-qwen] [--out assets/traces]
+
+All questions belong to one stream, so U arrives filled from those before, as for a visitor who asks several questions.
+Each method is run once unrecorded first, so that the recorded run meets warm code; both start from the same U.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from recap.events import ImageInfo  # noqa: E402 - the repository's root has to be on the path first
+from recap.memory import Memories  # noqa: E402
+from recap.pictures import open_picture, thumbnail_data_url  # noqa: E402
+from recap.recording import RecordedRun, build_trace  # noqa: E402
+from recap.targets.loading import load_target, warm_up  # noqa: E402
+from recap.trace_io import save_trace  # noqa: E402
+
+METHODS = ("ar", "recap@63", "recap@16")
+MAX_NEW_TOKENS = 200
+
+
+def main() -> int:
+    """Record every example question; prints a line a file."""
+    parser = argparse.ArgumentParser(description="Record the runs that ship with the project.")
+    parser.add_argument("--model", default="teaching-qwen")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
+    arguments = parser.parse_args()
+    target = load_target(arguments.model)
+    warm_up(target)
+    examples = ROOT / "assets" / "examples"
+    streams = {method: Memories(target.vocab_size) for method in METHODS}
+    for number, example in enumerate(json.loads((examples / "questions.json").read_text(encoding="utf-8")), start=1):
+        picture = open_picture(examples / example["image"])
+        request = target.build_request(picture.image, example["question"], MAX_NEW_TOKENS)
+        runs = []
+        for method in METHODS:
+            before = streams[method].snapshot()
+            for _ in RecordedRun(target, request, method, streams[method]):
+                pass
+            streams[method].restore(before)
+            recorded = RecordedRun(target, request, method, streams[method])
+            for _ in recorded:
+                pass
+            runs.append(recorded.run())
+        image = ImageInfo(
+            thumbnail_data_url(picture.image), picture.original_size, picture.image.size, picture.notes
+        )
+        trace = build_trace(target, request, example["question"], runs, image)
+        path = arguments.out / f"{number:02d}-{Path(example['image']).stem}.json"
+        save_trace(trace, path)
+        print(f"{path.name}: {len(runs[0].finished.output_ids)} tokens, passes {[r.finished.num_passes for r in runs]}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

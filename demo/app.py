@@ -1,0 +1,88 @@
+"""Start the page: `python demo/app.py [--host 127.0.0.1] [--port 7860] [--model ...] [--no-model] [--traces DIR]`."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import os
+import socket
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":  # a script's folder stands first on the path; the packages lie one level up
+    sys.path[0] = str(ROOT)
+# Set before gradio is imported: no request leaves the machine.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+
+DEFAULT_PORT = 7860
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the page until it is interrupted; returns the exit code."""
+    options = build_parser().parse_args(arguments)
+    problem = listening_problem(options.host, options.port)
+    if problem:
+        print(problem, file=sys.stderr)
+        return 1
+    from demo.serve import serve
+
+    print("Opening the page ...", flush=True)
+    load = None if options.no_model else model_loader(options.model, options.dtype)
+    serve(options.host, options.port, options.model, load, options.traces)
+    return 0
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The command line's options."""
+    parser = argparse.ArgumentParser(description="The RECAP page: watch a vision-language model decode.")
+    host = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
+    parser.add_argument("--host", default=host, help="0.0.0.0 lets other machines in (default 127.0.0.1)")
+    parser.add_argument("--port", type=int, default=default_port(), help=f"default {DEFAULT_PORT}")
+    parser.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
+    parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
+    parser.add_argument("--no-model", action="store_true", help="only play recorded runs")
+    parser.add_argument(
+        "--traces", type=Path, default=ROOT / "assets" / "traces", help="a folder of recorded runs to offer"
+    )
+    return parser
+
+
+def default_port() -> int:
+    """GRADIO_SERVER_PORT, else PORT, else 7860."""
+    for name in ("GRADIO_SERVER_PORT", "PORT"):
+        if os.environ.get(name, "").isdecimal():
+            return int(os.environ[name])
+    return DEFAULT_PORT
+
+
+def listening_problem(host: str, port: int) -> str:
+    """Why the page cannot listen there, in one sentence; empty when it can."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except (OSError, OverflowError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+                return f"Port {port} is taken; please choose another one, for example --port {port + 1}."
+            return f"The page cannot listen at {host}, port {port}; please check --host and --port."
+    return ""
+
+
+def model_loader(model: str, dtype: str) -> Callable[[], Any]:
+    """Loads and warms the model when called; torch is imported only then, after the page is open."""
+
+    def load() -> Any:
+        from recap.targets.loading import load_target, warm_up
+
+        target = load_target(model, dtype)
+        warm_up(target)
+        return target
+
+    return load
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""What the page's buttons do: every handler answers with a state of the page, and refusals with one sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from demo import texts
+from demo.host import ModelHost, Ticket
+from demo.library import Example
+from demo.limits import check_new_tokens, check_nodes, check_question
+from demo.runs import KeptRun, Order, Progress, keep_run, outcome_sentence, record_run
+from demo.session import Session, SessionStore
+from recap.errors import InputError, RecapError, TraceError
+from recap.pictures import Picture, open_picture
+from recap.trace_io import parse_trace
+
+#: How often a page that waits for its run is told of it.
+PROGRESS_SECONDS = 0.25
+MAX_TRACE_BYTES = 48 * 1024 * 1024
+
+State = dict[str, Any]
+
+
+class Handlers:
+    """The page's functions, over the sessions and the model."""
+
+    def __init__(self, sessions: SessionStore, host: ModelHost, examples: list[Example]) -> None:
+        self._sessions = sessions
+        self._host = host
+        self.examples = examples
+        self._parts: dict[str, Any] = {}
+
+    def wire(self, **parts: Any) -> None:
+        """The components that `run` updates one by one."""
+        self._parts = parts
+
+    # -- picture -----------------------------------------------------------------------------------------------------
+
+    def receive_picture(self, sent: Any, request: gr.Request) -> tuple[Any, State, State]:
+        """An uploaded picture goes through the one door; the preview shows what the model will get."""
+        return self._show_picture(Path(sent.path), request)
+
+    def choose_example(self, request: gr.Request, event: gr.EventData) -> tuple[Any, State, State, str]:
+        """An example's picture and question."""
+        example = self.examples[int(event.index)]
+        return *self._show_picture(example.picture_path, request), example.question
+
+    def clear_picture(self, request: gr.Request) -> State:
+        """The picture is gone; an old one is never asked about."""
+        self._session(request).picture_path = None
+        return note("")
+
+    def _show_picture(self, path: Path, request: gr.Request) -> tuple[Any, State, State]:
+        session = self._session(request)
+        try:
+            picture = open_picture(path)
+        except InputError as error:
+            session.picture_path = None
+            return None, note(""), refusal(error)
+        session.picture_path = path
+        return picture.image, note(describe(picture)), note(texts.IDLE)
+
+    # -- run ---------------------------------------------------------------------------------------------------------
+
+    async def run(
+        self, sent_picture: Any, question: Any, num_nodes: Any, new_tokens: Any, request: gr.Request
+    ) -> AsyncIterator[dict[Any, Any]]:
+        """Check everything, wait for the model, and tell how the run goes at most four times a second."""
+        parts = self._parts
+        session = self._session(request)
+        progress = Progress()
+        kept: list[tuple[str, str]] = []
+        try:
+            order = await asyncio.to_thread(
+                self._check_order, session, sent_picture, question, num_nodes, new_tokens
+            )
+            if session.is_running:  # a second press may have come in while the picture was read
+                raise InputError(texts.RUN_GOING_ON)
+            session.ticket = ticket = self._host.submit(
+                lambda target, ticket: kept.append(_make(target, session, order, ticket, progress))
+            )
+        except RecapError as error:
+            yield {parts["status"]: refusal(error)}
+            return
+        yield {parts["run"]: gr.update(interactive=False), parts["stop"]: gr.update(interactive=True)}
+        shown: State = {}
+        try:
+            while not ticket.done.is_set():
+                ticket.look_after()
+                state = self._running_state(ticket, progress)
+                if state != shown:
+                    shown = state
+                    yield {parts["status"]: state}
+                await asyncio.sleep(PROGRESS_SECONDS)
+        finally:
+            ticket.stop()  # closed early, the page has gone; at the end it changes nothing
+        changes: dict[Any, Any] = {
+            parts["status"]: _end_state(ticket, progress, kept),
+            parts["run"]: gr.update(interactive=True),
+            parts["stop"]: gr.update(interactive=False),
+            parts["memory_note"]: note(texts.memory_held(session.num_unigram_rows())),
+        }
+        if kept and kept[0][0]:
+            changes[parts["player"]] = player_source(kept[0][0], "live")
+        yield changes
+
+    def stop(self, request: gr.Request) -> None:
+        """End the tab's run within one pass."""
+        ticket = self._session(request).ticket
+        if ticket is not None:
+            ticket.stop()
+
+    def clear_memory(self, request: gr.Request) -> State:
+        """Empty the tab's U."""
+        session = self._session(request)
+        if session.is_running:
+            return refusal(InputError(texts.RUN_GOING_ON))
+        session.memories = None
+        return note(texts.MEMORY_CLEARED)
+
+    def _check_order(
+        self, session: Session, sent_picture: Any, question: Any, num_nodes: Any, new_tokens: Any
+    ) -> Order:
+        if session.is_running:
+            raise InputError(texts.RUN_GOING_ON)
+        if session.picture_path is None:
+            raise InputError(texts.PICTURE_GONE if sent_picture else texts.NO_PICTURE)
+        return Order(
+            question=check_question(question),
+            num_nodes=check_nodes(num_nodes),
+            max_new_tokens=check_new_tokens(new_tokens),
+            picture=open_picture(session.picture_path),
+        )
+
+    def _running_state(self, ticket: Ticket, progress: Progress) -> State:
+        place = self._host.place(ticket)
+        if place:
+            return {"kind": "waiting", "sentence": texts.waiting(place), "lanes": []}
+        sentence = progress.sentence or self._host.status_sentence
+        return {"kind": "running", "sentence": sentence, "lanes": _lanes(progress)}
+
+    # -- traces and the end ------------------------------------------------------------------------------------------
+
+    def open_trace(self, path: str | None, request: gr.Request) -> tuple[Any, State]:
+        """Play a trace file from elsewhere; a file that cannot be used leaves the player as it was."""
+        if not path:
+            return gr.skip(), note("")
+        session = self._session(request)
+        try:
+            key = session.keep(_read_trace(Path(path)))
+        except RecapError as error:
+            return gr.skip(), refusal(TraceError(texts.trace_refused(str(error))))
+        return player_source(key, "uploaded"), note("")
+
+    def drop_session(self, request: gr.Request) -> None:
+        """The tab was closed or reloaded."""
+        self._sessions.drop(request.session_hash or "")
+
+    def _session(self, request: gr.Request) -> Session:
+        return self._sessions.get(request.session_hash or "")
+
+
+def note(sentence: str) -> State:
+    """A calm sentence; empty for none."""
+    return {"kind": "idle", "sentence": sentence, "lanes": []}
+
+
+def refusal(error: RecapError) -> State:
+    """An error's sentence. The time makes the same refusal twice in a row a new one."""
+    return {"kind": "error", "sentence": str(error), "lanes": [], "at": time.time()}
+
+
+def describe(picture: Picture) -> str:
+    """Size and changes of a picture."""
+    return " ".join([texts.picture_size(*picture.original_size), *picture.notes])
+
+
+def player_source(key: str, kind: str) -> State:
+    """What the player is to show: a kept run by its key."""
+    return {"sequence": time.time_ns() // 1_000_000, "kind": kind, "url": f"recap/runs/{key}"}
+
+
+def _make(target: Any, session: Session, order: Order, ticket: Ticket, progress: Progress) -> tuple[str, str]:
+    """On the model's thread: the run, then its figures. Returns its key (empty for none) and how it ended."""
+    from recap.memory import Memories
+
+    if session.memories is None:
+        session.memories = Memories(target.vocab_size)
+    trace = record_run(target, session.memories, order, lambda: ticket.should_stop, progress)
+    if trace is None:
+        return "", texts.STOPPED_EARLY
+    progress.sentence = texts.DRAWING
+    return session.keep(keep_run(trace)), outcome_sentence(trace)
+
+
+def _end_state(ticket: Ticket, progress: Progress, kept: list[tuple[str, str]]) -> State:
+    if ticket.error is not None:
+        return refusal(InputError(ticket.error))
+    sentence = kept[0][1] if kept else texts.STOPPED_EARLY
+    return {"kind": "done", "sentence": sentence, "lanes": _lanes(progress)}
+
+
+def _lanes(progress: Progress) -> list[dict[str, str]]:
+    return [{"label": lane.label, "text": lane.text, "figures": lane.figures} for lane in progress.lanes]
+
+
+def _read_trace(path: Path) -> KeptRun:
+    if path.stat().st_size > MAX_TRACE_BYTES:
+        raise TraceError(texts.TRACE_TOO_LARGE)
+    trace = parse_trace(path.read_bytes())
+    try:
+        return keep_run(trace)
+    except (ValueError, LookupError, TypeError) as error:
+        raise TraceError(texts.TRACE_FAILED) from error

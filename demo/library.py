@@ -1,0 +1,99 @@
+"""What ships with the page: recorded runs that play without a model, and example questions."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+from demo.runs import KeptRun, keep_run
+from recap.errors import RecapError, TraceError
+from recap.pictures import open_picture, thumbnail_data_url
+from recap.trace_io import load_trace
+
+#: Names that can stand in an address; a file named otherwise is not offered.
+_NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
+#: Drawn runs held in memory; the others are drawn again when somebody opens them.
+MAX_DRAWN_RUNS = 12
+
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A question to try; `thumbnail` is a data URL."""
+
+    picture_path: Path
+    question: str
+    thumbnail: str
+
+
+class RecordedRuns:
+    """The trace files of a folder, by name; each is drawn when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        """Lists the folder; a missing one is an empty one."""
+        self._paths = {
+            path.stem: path for path in sorted(folder.glob("*.json")) if _NAME.fullmatch(path.stem)
+        }
+        self._titles = {name: _title_of(path) or name for name, path in self._paths.items()}
+        self._drawn: dict[str, KeptRun] = {}
+        self._lock = threading.Lock()
+
+    def list(self) -> list[dict[str, str]]:
+        """Names and titles, in the order of the file names."""
+        return [{"name": name, "title": title} for name, title in self._titles.items()]
+
+    def draw_first(self) -> None:
+        """Draw the run that the page opens with, before anybody waits for it."""
+        for name in self._paths:
+            try:
+                self.get(name)
+            except TraceError as error:
+                _log.warning("The recorded run %s cannot be played: %s", name, error)
+            return
+
+    def get(self, name: str) -> KeptRun:
+        """A run, drawn.
+
+        Raises:
+            TraceError: no run of that name, or its file is broken.
+        """
+        if name not in self._paths:
+            raise TraceError("There is no recorded run of that name; please choose one from the list.")
+        with self._lock:
+            if name not in self._drawn:
+                while len(self._drawn) >= MAX_DRAWN_RUNS:
+                    del self._drawn[next(iter(self._drawn))]
+                self._drawn[name] = keep_run(load_trace(self._paths[name]))
+            return self._drawn[name]
+
+
+def load_examples(folder: Path) -> list[Example]:
+    """The questions of a folder (questions.json beside its pictures); what cannot be used is left out."""
+    try:
+        entries = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    examples = []
+    for entry in entries:
+        path = folder / entry["image"]
+        try:
+            thumbnail = thumbnail_data_url(open_picture(path).image)
+        except RecapError:
+            continue
+        examples.append(Example(path, entry["question"], thumbnail))
+    return examples
+
+
+def _title_of(path: Path) -> str:
+    """The title alone; a file that cannot be read says why when somebody opens it."""
+    try:
+        title = json.loads(path.read_bytes())["title"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return title if isinstance(title, str) else ""

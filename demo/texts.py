@@ -1,0 +1,133 @@
+"""Every English text of the page, in one place, so that it can be translated."""
+
+from __future__ import annotations
+
+TITLE = "RECAP"
+SUBTITLE = "Watch a vision-language model decode faster by recycling its own predictions"
+PAGE_TITLE = f"{TITLE} · {SUBTITLE}"
+
+# Header
+RECORDED_LABEL = "Recorded run"
+LIVE_OPTION = "Your run"
+UPLOADED_OPTION = "Opened trace"
+TRY_BUTTON = "Try yours"
+CLOSE_BUTTON = "Close"
+SAVE_TRACE = "Save trace"
+OPEN_TRACE = "Open trace"
+THEME_BUTTON = "Light or dark"
+EMPTY_PLAYER = "No run is open. Press “Try yours”, or open a trace file."
+PLAYER_FAILED = "This run could not be shown. Please reload the page."
+LOADING_RUN = "Loading the run …"
+
+# Panel
+EXAMPLES_TITLE = "Examples"
+PICTURE_LABEL = "Picture"
+QUESTION_LABEL = "Question"
+QUESTION_PLACEHOLDER = "What is in the picture?"
+RUN_BUTTON = "Run"
+STOP_BUTTON = "Stop"
+SETTINGS_TITLE = "Settings and memory"
+NODES_LABEL = "Draft nodes per pass"
+NODES_INFO = "How many candidate tokens RECAP lets the model check at once. 0 to 128; the paper uses 63."
+NEW_TOKENS_LABEL = "New tokens"
+NEW_TOKENS_INFO = "The longest answer. 1 to 512."
+CLEAR_MEMORY_BUTTON = "Clear memory U"
+KEEP_MEMORY_NOTE = (
+    "U remembers, for each token, what the model predicted after it. It is yours alone, stays between your questions "
+    "and makes later answers faster; it never changes the text. G and C start empty for each question."
+)
+TEACHING_MODEL_NOTE = (
+    "The model that ships with this page is small and has only seen drawings: coloured shapes, charts and signs. "
+    "It will misread photographs; the method is the same on a large model."
+)
+PRIVACY_NOTE = (
+    "Your picture and question stay on the machine that runs this page. The picture's file is deleted within two "
+    "hours; memory U and your runs when you close or reload the page, or after an hour without use."
+)
+
+# Lanes of a run in progress
+PLAIN_LANE = "Plain decoding"
+RECAP_LANE = "RECAP"
+
+# States of a run
+IDLE = "Choose a picture, ask something, press Run."
+PLAIN_RUNNING = "Plain decoding comes first, so that there is something to compare with."
+RECAP_RUNNING = "RECAP decodes the same answer."
+DRAWING = "Measured. Drawing the passes …"
+STOPPED_EARLY = "Stopped during plain decoding, so there is nothing to compare yet."
+MEMORY_CLEARED = "Memory U is empty."
+
+# Refusals: one sentence each, saying what to do
+NO_PICTURE = "Please choose a picture first: an example or one of your own."
+PICTURE_GONE = "This page was away for too long and its picture is gone; please choose the picture again."
+NO_QUESTION = "Please type a question about the picture."
+BROKEN_CHARACTER = "The question holds half a character; please type it again."
+RUN_GOING_ON = "Your last run is still going on; please wait for it or press Stop."
+NO_MODEL = "This page was started without a model: recorded runs play, new ones cannot be made here."
+MODEL_FAILED = "The model could not be loaded; please look at the terminal where the page was started."
+RUN_FAILED = "The run failed unexpectedly and left nothing behind; please try again."
+TRACE_FAILED = "it cannot be drawn; please record it again with this version."
+TRACE_TOO_LARGE = "it is larger than 48 MB; please record a shorter run."
+RUN_NOT_FOUND = "This run is no longer kept; please make it again."
+
+
+def model_loading(seconds: int) -> str:
+    """While the model loads."""
+    return f"The model is loading, {seconds} s. A run started now begins by itself."
+
+
+def waiting(place: int) -> str:
+    """While other runs come first; `place` counts them."""
+    return f"In the queue: {place} run{'s' if place > 1 else ''} before yours."
+
+
+def queue_full(limit: int) -> str:
+    """The queue's bound is reached."""
+    return f"{limit} runs are waiting already; please try again in a minute."
+
+
+def not_in_range(name: str, low: int, high: int) -> str:
+    """A number that cannot be used."""
+    return f"{name} must be a whole number from {low} to {high}; please change it in the settings."
+
+
+def question_too_long(length: int, limit: int) -> str:
+    """A question beyond the limit."""
+    return f"The question has {length} characters; please shorten it to at most {limit}."
+
+
+def lane_figures(num_tokens: int, num_passes: int, seconds: float) -> str:
+    """What a lane has done so far."""
+    return f"{num_tokens} tokens · {num_passes} passes · {seconds:.2f} s"
+
+
+def finished(ratio: float | None, is_same: bool) -> str:
+    """The end of a run: throughput against plain decoding, and whether the text is the same."""
+    speed = "Done." if ratio is None else f"Done: {ratio:.2f}× plain decoding's speed,"
+    same = "the same text." if is_same else "the texts differ; the player shows from where."
+    return f"{speed} {same}"
+
+
+def stopped(num_passes: int) -> str:
+    """A run stopped during RECAP's decoding."""
+    return f"Stopped after pass {num_passes}. What was decoded until then is in the player."
+
+
+def trace_refused(reason: str) -> str:
+    """A trace file that cannot be used; `reason` is the reader's sentence."""
+    return f"The trace was not opened: {reason}"
+
+
+def model_in_use(model: str) -> str:
+    """A model of the operator's choice."""
+    return f"Questions are answered by {model}."
+
+
+def picture_size(width: int, height: int) -> str:
+    """A picture's size under its preview."""
+    return f"{width} × {height} pixels."
+
+
+def memory_held(num_rows: int) -> str:
+    """Rows in U."""
+    return f"U holds {num_rows} rows." if num_rows else "U is empty."

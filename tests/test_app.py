@@ -1,0 +1,404 @@
+"""The page: what it serves without a model, and the whole of it in a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from make_traces import make_trace
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from demo import app, texts
+from demo.handlers import Handlers, player_source
+from demo.host import ModelHost
+from demo.library import RecordedRuns, load_examples
+from demo.page import header_value
+from demo.routes import FILES, component_head, make_routes
+from demo.runs import keep_run
+from demo.session import SessionStore
+from recap.errors import TraceError
+from recap.trace_io import save_trace
+
+ROOT = Path(__file__).resolve().parent.parent
+CASES = ROOT / "tests" / "cases"
+BROWSER_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: More than thirty passes in the run that is played.
+TRACES = {
+    "first": {"seed": 3, "max_nodes": 24, "num_tokens": 150},
+    "second": {"seed": 5, "max_nodes": 12, "num_tokens": 20},
+}
+
+
+@pytest.fixture(scope="module")
+def traces_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("traces")
+    for name, options in TRACES.items():
+        save_trace(
+            make_trace(options["seed"], max_nodes=options["max_nodes"], num_tokens=options["num_tokens"]),
+            folder / f"{name}.json",
+        )
+    (folder / "third.json").write_text('{"schema_version": 1, "title": "Broken"}')
+    (folder / "not a name.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recorded(traces_folder):
+    return RecordedRuns(traces_folder)
+
+
+@pytest.fixture
+def sessions():
+    return SessionStore()
+
+
+@pytest.fixture
+def client(recorded, sessions):
+    return TestClient(Starlette(routes=make_routes(recorded, sessions, ModelHost(None))))
+
+
+def test_recorded_runs_are_listed_by_name_with_their_titles(recorded, traces_folder):
+    titles = [json.loads((traces_folder / f"{name}.json").read_text())["title"] for name in TRACES]
+    listed = header_value(recorded)["runs"]
+    assert [run["name"] for run in listed] == ["first", "second", "third"]
+    assert [run["title"] for run in listed[:2]] == [
+        title or name for title, name in zip(titles, TRACES, strict=True)
+    ]
+
+
+def test_a_missing_folder_has_no_runs_and_no_examples(tmp_path):
+    assert RecordedRuns(tmp_path / "none").list() == []
+    assert load_examples(tmp_path / "none") == []
+
+
+def test_a_broken_first_run_does_not_keep_the_page_from_opening(tmp_path, caplog):
+    (tmp_path / "run.json").write_text("{")
+    RecordedRuns(tmp_path).draw_first()
+    assert "cannot be played" in caplog.text
+
+
+def test_examples_that_cannot_be_used_are_left_out(tmp_path):
+    (tmp_path / "questions.json").write_text('[{"image": "none.png", "question": "What?"}]')
+    assert load_examples(tmp_path) == []
+    assert len(load_examples(ROOT / "assets" / "examples")) >= 4
+
+
+def test_a_drawn_run_and_its_trace_are_served(client, traces_folder):
+    payload = client.get("/recap/recorded/first/payload")
+    assert payload.headers["content-encoding"] == "gzip"
+    assert payload.json()["runs"][0]["name"] == "ar"
+    trace = client.get("/recap/recorded/first/trace", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in trace.headers
+    assert trace.headers["content-disposition"] == 'attachment; filename="first.json"'
+    assert trace.json() == json.loads((traces_folder / "first.json").read_text())
+
+
+def test_a_run_of_one_s_own_is_served_by_its_key_alone(client, sessions):
+    key = sessions.get("a").keep(keep_run(make_trace(5, max_nodes=12, num_tokens=12)))
+    assert client.get(f"/recap/runs/{key}/payload").status_code == 200
+    assert player_source(key, "live")["url"] == f"recap/runs/{key}"
+    sessions.drop("a")
+    assert client.get(f"/recap/runs/{key}/payload").json()["sentence"] == texts.RUN_NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "recorded/none/payload",
+        "recorded/third/payload",
+        "recorded/..%2Ffirst/trace",
+        "recorded/first/picture",
+        "runs/x/payload",
+        "files/none",
+    ],
+)
+def test_what_is_not_there_is_not_found(client, address):
+    assert client.get(f"/recap/{address}").status_code == 404
+
+
+def test_the_page_s_files_are_kept_by_browsers_only_under_their_digest(client):
+    for name, (read, media_type) in FILES.items():
+        plain = client.get(f"/recap/files/{name}")
+        assert plain.text == read()
+        assert plain.headers["content-type"].startswith(media_type)
+        assert plain.headers["cache-control"] == "no-cache"
+    address = component_head().split('"')[1]
+    assert "immutable" in client.get("/" + address).headers["cache-control"]
+
+
+def test_the_model_s_state_is_told(client):
+    assert client.get("/recap/model").json() == {"state": "none", "sentence": texts.NO_MODEL}
+
+
+def test_an_opened_trace_is_played_and_a_bad_one_leaves_the_player_alone(
+    traces_folder, tmp_path, sessions, monkeypatch
+):
+    handlers = Handlers(sessions, ModelHost(None), [])
+    request = SimpleNamespace(session_hash="a")
+    source, note = handlers.open_trace(str(traces_folder / "second.json"), request)
+    assert source["kind"] == "uploaded"
+    assert note["sentence"] == ""
+    for text in ("", "{", "[1]", '{"schema_version": 99}', "a picture?"):
+        path = tmp_path / "bad.json"
+        path.write_text(text)
+        untouched, note = handlers.open_trace(str(path), request)
+        assert "url" not in untouched
+        assert note["kind"] == "error"
+        assert note["sentence"].endswith(".")
+    monkeypatch.setattr("demo.handlers.MAX_TRACE_BYTES", 10)
+    _, note = handlers.open_trace(str(traces_folder / "second.json"), request)
+    assert note["sentence"] == texts.trace_refused(texts.TRACE_TOO_LARGE)
+    assert handlers.open_trace(None, request)[1]["sentence"] == ""
+
+
+def test_an_unknown_recorded_run_is_refused(recorded):
+    with pytest.raises(TraceError):
+        recorded.get("../secret")
+
+
+def test_a_taken_port_is_one_sentence(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert app.main(["--port", str(port)]) == 1
+    assert (
+        capsys.readouterr().err
+        == f"Port {port} is taken; please choose another one, for example --port {port + 1}.\n"
+    )
+
+
+def test_an_impossible_address_is_one_sentence(capsys):
+    for arguments in (["--port", "70000"], ["--host", "999.1.1.1"]):
+        assert app.main(arguments) == 1
+        assert "please check --host and --port" in capsys.readouterr().err
+
+
+def test_the_port_comes_from_the_environment_where_none_is_given(monkeypatch):
+    for name in ("GRADIO_SERVER_PORT", "PORT"):
+        monkeypatch.delenv(name, raising=False)
+    assert app.build_parser().parse_args([]).port == 7860
+    monkeypatch.setenv("PORT", "8001")
+    assert app.build_parser().parse_args([]).port == 8001
+    monkeypatch.setenv("GRADIO_SERVER_PORT", "8002")
+    assert app.build_parser().parse_args([]).port == 8002
+    assert app.build_parser().parse_args(["--port", "8003"]).port == 8003
+
+
+def test_the_page_loads_no_torch_before_the_model():
+    code = "import sys, demo.serve; print('torch' in sys.modules)"
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+    )
+    assert result.stdout.strip() == "False"
+
+
+# -- in a browser ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def address(traces_folder):
+    """The app as people start it, on a free port, with the model that ships."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "demo/app.py", "--port", str(port), "--traces", str(traces_folder)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        for line in process.stdout:
+            if "is open at" in line:
+                break
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+        process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def page(address, chromium):
+    """One page for all browser tests; console errors, failed answers and every request are collected."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER_ARGUMENTS)
+        page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
+        page.set_default_timeout(60_000)
+        page.faults, page.requested = [], set()
+        page.on(
+            "console", lambda message: page.faults.append(message.text) if message.type == "error" else None
+        )
+        page.on("pageerror", lambda error: page.faults.append(str(error)))
+        page.on("request", lambda request: page.requested.add(request.url.split("?")[0]))
+        page.goto(address)
+        page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+        yield page
+        browser.close()
+
+
+def value(page, name: str) -> float:
+    return float(page.get_by_test_id(name).get_attribute("data-value"))
+
+
+def raw_run(folder, index: int) -> dict:
+    """A run of the trace that the page plays, read without the project's own reader."""
+    return json.loads((folder / "first.json").read_text())["runs"][index]
+
+
+def pass_index(page) -> int:
+    return int(page.get_by_test_id("recap-pass-index").inner_text().split()[1])
+
+
+def tell(page, act) -> str:
+    """The sentence with which the page answers an act, in under a second."""
+    status = page.get_by_test_id("recap-status")
+    box = status.locator("xpath=..")
+    before = box.get_attribute("data-at")
+    started = time.perf_counter()
+    act()
+    page.wait_for_function(
+        "before => document.querySelector('.recap-status').dataset.at !== before", arg=before
+    )
+    assert time.perf_counter() - started < 1
+    return status.inner_text()
+
+
+@pytest.mark.browser
+def test_all_six_parts_of_a_recorded_run_are_seen_without_scrolling(page):
+    for name in ("lanes", "tree", "fusion", "text", "scrubber", "next"):
+        box = page.get_by_test_id(f"recap-{name}").bounding_box()
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 800, name
+    assert page.evaluate("document.documentElement.scrollHeight") <= 800
+    assert page.title() == texts.PAGE_TITLE
+
+
+@pytest.mark.browser
+def test_figures_on_the_page_equal_the_trace_s(page, traces_folder):
+    plain, recap = raw_run(traces_folder, 0), raw_run(traces_folder, 1)
+    rates = []
+    for run in (plain, recap):
+        finished = run["finished"]
+        rates.append(len(finished["output_ids"]) / (finished["prefill_seconds"] + finished["decode_seconds"]))
+    accepted = [len(iteration["committed_ids"]) - 1 for iteration in recap["iterations"]]
+    assert value(page, "recap-speedup") == pytest.approx(rates[1] / rates[0], rel=1e-6)
+    assert value(page, "recap-tau") == pytest.approx(1 + sum(accepted) / len(accepted), rel=1e-6)
+    assert value(page, "recap-passes") == recap["finished"]["num_passes"] == len(recap["iterations"])
+
+
+@pytest.mark.browser
+def test_thirty_quick_presses_advance_thirty_passes(page, traces_folder):
+    assert len(raw_run(traces_folder, 1)["iterations"]) > 31
+    page.keyboard.press("Home")
+    page.evaluate("document.activeElement.blur()")
+    assert pass_index(page) == 1
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    assert pass_index(page) == 31
+
+
+@pytest.mark.browser
+def test_the_address_follows_and_opens_the_same_place(page, address):
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**/?run=first*step=2*")
+    page.goto(f"{address}?run=second&step=3&node=1")
+    page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    assert pass_index(page) == 3
+    assert page.get_by_test_id("recap-choice").input_value() == "second"
+    page.get_by_test_id("recap-choice").select_option("first")
+    page.wait_for_url("**/?run=first*")
+
+
+@pytest.mark.browser
+def test_bad_input_gets_a_sentence_in_a_second_and_the_next_good_run_works(page, tmp_path):
+    page.wait_for_function(
+        "fetch('recap/model').then(a => a.json()).then(a => a.state === 'ready')", timeout=240_000
+    )
+    speedup = value(page, "recap-speedup")
+    page.click("#recap-try")
+    upload = page.locator("#recap-picture input[type=file]")
+    fake = tmp_path / "text.png"
+    fake.write_text("not a picture")
+    press = lambda: page.click("#recap-run")  # noqa: E731 - a name for an act
+    assert tell(page, press) == texts.NO_PICTURE
+    assert "text file" in tell(page, lambda: upload.set_input_files(fake))
+    assert "cut off" in tell(page, lambda: upload.set_input_files(CASES / "truncated_tail.jpg"))
+    page.get_by_test_id("recap-example-0").click()
+    question = page.locator("#recap-question textarea")
+    page.wait_for_function("document.querySelector('#recap-question textarea').value !== ''")
+    good = question.input_value()
+    question.fill("  \n")
+    assert tell(page, press) == texts.NO_QUESTION
+    question.fill(good)
+    page.click("#recap-settings button")
+    new_tokens = page.locator("#recap-new-tokens input")
+    for number in ("0", "1000000", "2.5"):
+        new_tokens.fill(number)
+        assert "1 to 512" in tell(page, press)
+    assert value(page, "recap-speedup") == speedup
+    new_tokens.fill("24")
+    press()
+    page.wait_for_function(
+        "document.querySelector('#recap-choice').selectedOptions[0].textContent === 'Your run'"
+    )
+    assert value(page, "recap-passes") >= 1
+    assert page.get_by_test_id("recap-same-text").get_attribute("data-value") == "same"
+    page.wait_for_function("!location.search.includes('run=')")
+
+
+@pytest.mark.browser
+def test_stop_ends_a_run_and_the_page_keeps_the_one_it_had(page):
+    page.click("#recap-try")
+    speedup = value(page, "recap-speedup")
+    page.locator("#recap-new-tokens input").fill("512")
+    page.click("#recap-run")
+    page.click("#recap-stop:not([disabled])")
+    page.wait_for_function("document.querySelector('.recap-status').className.includes('recap-done')")
+    assert "Stopped" in page.get_by_test_id("recap-status").inner_text()
+    assert value(page, "recap-speedup") == speedup
+    page.keyboard.press("Escape")
+    page.wait_for_function("!document.body.classList.contains('recap-trying')")
+
+
+@pytest.mark.browser
+def test_a_trace_can_be_saved_and_opened_and_a_bad_one_keeps_the_run(page, tmp_path):
+    with page.expect_download() as download:
+        page.get_by_test_id("recap-save").click()
+    saved = tmp_path / "saved.json"
+    download.value.save_as(saved)
+    passes = len(json.loads(saved.read_text())["runs"][1]["iterations"])
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    files = page.locator("input[type=file]:near(#recap-open-trace)").last
+    files.set_input_files(bad)
+    page.locator("#recap-trace-note .recap-error").wait_for()
+    assert value(page, "recap-passes") == passes
+    files.set_input_files(saved)
+    page.wait_for_function(
+        "document.querySelector('#recap-choice').selectedOptions[0].textContent === 'Opened trace'"
+    )
+    assert value(page, "recap-passes") == passes
+
+
+@pytest.mark.browser
+def test_the_console_is_clean_and_no_request_leaves_the_machine(page, address):
+    assert page.faults == []
+    assert {url for url in page.requested if not url.startswith((address, "data:", "blob:"))} == set()

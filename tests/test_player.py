@@ -1,0 +1,440 @@
+"""The player in a real browser: it steps at once, shows the trace's own numbers, and calls nowhere."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import pytest
+from make_traces import make_trace
+
+from recap.trace_io import dump_trace
+from visualize.page import standalone_page
+
+pytestmark = pytest.mark.browser
+
+BROWSER_ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+#: The payload that the page carries, as JavaScript.
+PAYLOAD = "JSON.parse(document.getElementById('recap-payload').textContent)"
+RUN = 1
+
+
+@cache
+def trace():
+    return make_trace(2, max_nodes=63, num_tokens=70)
+
+
+@cache
+def raw() -> dict:
+    """The trace's JSON, read without the project's own reader."""
+    return json.loads(dump_trace(trace()))
+
+
+def passes() -> list[dict]:
+    return raw()["runs"][RUN]["iterations"]
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    """One page for all tests; each mounts the player anew. Faults on the console and requests are collected."""
+    path = tmp_path_factory.mktemp("page") / "run.html"
+    path.write_text(standalone_page(trace()), encoding="utf-8")
+    page = browser.new_page(
+        viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce"
+    )
+    page.faults, page.outside = [], []
+    page.on(
+        "console",
+        lambda message: page.faults.append(message.text) if message.type in ("error", "warning") else None,
+    )
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    page.on("request", lambda request: page.outside.append(request.url))
+    page.goto(path.as_uri())
+    page.outside.remove(path.as_uri())
+    return page
+
+
+@pytest.fixture
+def mount(page):
+    """Mounts the player with some options, as a page would."""
+
+    def mount(payload=PAYLOAD, **options):
+        element = "document.getElementById('recap')"
+        page.evaluate(f"(o) => {{ window.player = RecapPlayer.mount({element}, {payload}, o); }}", options)
+        settle(page)
+
+    yield mount
+    assert page.faults == []
+    assert [url for url in page.outside if not url.startswith(("data:", "blob:"))] == []
+
+
+def settle(page) -> None:
+    """Wait until the newest figure is drawn."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def state(page) -> dict:
+    return page.evaluate("() => window.player.state()")
+
+
+def value(page, testid: str) -> float:
+    return float(page.get_by_test_id(testid).get_attribute("data-value"))
+
+
+def values(page, selector: str) -> list[float]:
+    found = page.eval_on_selector_all(selector, "items => items.map((item) => item.dataset.value)")
+    return [float(item) for item in found]
+
+
+def drawn(page, name: str) -> dict:
+    """A trace of the figure as it stands on the page."""
+    return page.evaluate(
+        """(name) => {
+            const found = document.querySelector(".rp-plot").data.find((item) => item.name === name);
+            if (!found) return null;
+            const { color, opacity } = found.marker || {};
+            return { x: found.x, y: found.y, customdata: found.customdata, color, opacity };
+        }""",
+        name,
+    )
+
+
+def test_thirty_quick_presses_advance_thirty_passes(page, mount):
+    mount()
+    for _ in range(30):
+        page.keyboard.press("ArrowRight")
+    assert state(page)["step"] == 31
+    assert value(page, "recap-pass-index") == 31
+    page.evaluate(
+        """() => {
+            const press = () => document.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft" }));
+            for (let i = 0; i < 30; i += 1) press();
+        }"""
+    )
+    assert state(page)["step"] == 1
+    settle(page)
+    assert drawn(page, "nodes")["customdata"] == list(range(passes()[0]["num_nodes"] + 1))
+
+
+def test_a_step_takes_less_than_a_tenth_of_a_second_of_the_page(page, mount):
+    """In processor time of the page's own thread: other work on the machine is not the player's."""
+    mount(step=20)
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy_seconds() -> float:
+        metrics = session.send("Performance.getMetrics")["metrics"]
+        return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
+
+    start, num_steps = busy_seconds(), 12
+    for step in range(num_steps):
+        page.keyboard.press("ArrowLeft" if step % 2 else "ArrowRight")
+        settle(page)
+    assert (busy_seconds() - start) / num_steps < 0.1
+    session.detach()
+
+
+def test_summary_is_the_raw_json(page, mount):
+    mount()
+    ar, fast = raw()["runs"]
+    seconds = [run["finished"]["prefill_seconds"] + run["finished"]["decode_seconds"] for run in (ar, fast)]
+    tokens = [len(run["finished"]["output_ids"]) for run in (ar, fast)]
+    assert value(page, "recap-speedup") == pytest.approx(
+        (tokens[1] / seconds[1]) / (tokens[0] / seconds[0]), rel=1e-12
+    )
+    assert value(page, "recap-passes") == len(passes())
+    committed = sum(len(item["committed_ids"]) for item in passes())
+    assert value(page, "recap-tau") == pytest.approx(committed / len(passes()), rel=1e-12)
+    assert page.get_by_test_id("recap-same-text").get_attribute("data-value") == "same"
+    assert values(page, "[data-testid=recap-scrubber] i") == [len(item["committed_ids"]) for item in passes()]
+
+
+def test_another_text_is_told_with_its_first_token_and_gap(page, mount):
+    totals = "Object.assign(whole.runs[1].totals, { first_difference: 12, score_gap: 0.03125 })"
+    mount(payload=f"(() => {{ const whole = {PAYLOAD}; {totals}; return whole; }})()")
+    chip = page.get_by_test_id("recap-same-text")
+    assert chip.inner_text() == "differs from token 13, score gap 0.0313"
+    assert chip.get_attribute("data-value") == "12"
+    assert chip.get_attribute("data-score-gap") == "0.03125"
+
+
+def test_zoom_stays_while_stepping(page, mount):
+    mount(step=20)
+    page.evaluate("() => Plotly.relayout(document.querySelector('.rp-plot'), { 'yaxis.range': [6, -1] })")
+    page.keyboard.press("ArrowRight")
+    settle(page)
+    assert page.evaluate("() => document.querySelector('.rp-plot').layout.yaxis.range") == [6, -1]
+    assert state(page)["step"] == 21
+
+
+def test_every_pass_shows_its_own_tree_and_numbers(page, mount, is_full):
+    mount()
+    run = raw()["runs"][RUN]
+    for index, record in list(enumerate(passes()))[:: 1 if is_full else 4]:
+        page.evaluate("(step) => window.player.goTo({ step, node: 0 })", index + 1)
+        settle(page)
+        nodes = record["detail"]["nodes"]
+        shown = drawn(page, "nodes")
+        assert shown["customdata"] == list(range(record["num_nodes"] + 1))
+        assert shown["x"] == [node["depth"] for node in nodes]
+        assert len(page.query_selector_all(".rp-plot .points path")) == record["num_nodes"] + 2 + (
+            record["target_selected_id"] is not None
+        ), "every node, the ring of the chosen one and the diamond"
+        root = nodes[0]
+        assert values(page, ".rp-raw .rp-number") == root["top_scores"]
+        factors = [found[key] for found in root["retrieved"] for key in ("prior", "confidence", "weight")]
+        assert values(page, ".rp-factor .rp-number") == factors
+        for column, found in enumerate(root["retrieved"]):
+            shown_cells = values(page, f".rp-kept tr > .rp-cell:nth-child({column + 2}) .rp-number")
+            assert sorted(shown_cells) == sorted(run["rows"][found["row"]]["probabilities"])
+        assert values(page, ".rp-q .rp-number") == root["kept_probabilities"]
+        now = page.eval_on_selector_all(
+            ".rp-token.rp-is-now", "items => items.map((item) => Number(item.dataset.tokenId))"
+        )
+        assert now == record["committed_ids"]
+
+
+def test_the_memory_tab_counts_what_was_written_and_read(page, mount):
+    mount(step=20)
+    page.keyboard.press("2")
+    record = passes()[19]
+    assert value(page, "recap-num-written") == len(record["detail"]["writes"])
+    sizes = record["detail"]["memory_sizes"]
+    for name, field in (("G", "trigram"), ("C", "bigram"), ("U", "unigram")):
+        assert value(page, f"recap-size-{name}") == sizes[field]
+    read = {
+        (found["source"], found["row"]) for node in record["detail"]["nodes"] for found in node["retrieved"]
+    }
+    assert value(page, "recap-num-read") == len(read)
+
+
+def test_the_text_tab_is_the_table_of_the_tree(page, mount):
+    mount(step=20)
+    page.keyboard.press("3")
+    nodes = passes()[19]["detail"]["nodes"]
+    assert page.locator(".rp-table tbody tr").count() == len(nodes)
+    numbers = [number for node in nodes if node["q"] is not None for number in (node["q"], node["score"])]
+    shown = page.eval_on_selector_all(
+        ".rp-table .rp-number",
+        "items => items.map((item) => item.dataset.value).filter((item) => item !== '')",
+    )
+    assert [float(item) for item in shown] == numbers
+
+
+def test_stages_grow_the_tree_node_by_node_and_keep_the_verdict_for_later(page, mount):
+    mount(step=20)
+    record = passes()[19]
+    fused = [node for node in record["detail"]["nodes"] if node["origin"] != "suffix"]
+    page.evaluate("() => window.player.goTo({ substep: 0 })")
+    order = {index: node["pop_order"] for index, node in enumerate(record["detail"]["nodes"])}
+    for made in (0, 1, 2, len(fused) - 1):
+        if made > 2:
+            page.evaluate("(substep) => window.player.goTo({ substep })", made)
+        settle(page)
+        shown = drawn(page, "nodes")
+        assert sorted(shown["customdata"]) == sorted(index for index, pop in order.items() if pop <= made)
+        assert set(shown["color"][1:]) <= {"#FFFFFF"}, "no node looks accepted before the verdict"
+        assert drawn(page, "target-selected token")["x"] == []
+        assert order[state(page)["node"]] == made
+        page.keyboard.press("Shift+ArrowRight")
+    names = []
+    while state(page)["step"] == 20:
+        names.append(page.locator(".rp-stage.rp-is-now").get_attribute("data-stage"))
+        page.keyboard.press("Shift+ArrowRight")
+    assert names in (["verify", "commit", "write"], ["suffix", "verify", "commit", "write"])
+    page.keyboard.press("Shift+ArrowLeft")
+    assert state(page)["step"] == 20
+
+
+def test_keys_home_end_space_and_help(page, mount):
+    mount(step=5)
+    page.keyboard.press("End")
+    assert state(page)["step"] == len(passes())
+    page.keyboard.press("Home")
+    assert state(page)["step"] == 1
+    page.keyboard.press("Space")
+    assert state(page)["playing"]
+    page.keyboard.press("Space")
+    assert not state(page)["playing"]
+    page.keyboard.press("?")
+    assert page.get_by_test_id("recap-help").is_visible()
+    page.keyboard.press("ArrowRight")
+    assert state(page)["step"] == 1
+    page.keyboard.press("Escape")
+    assert not page.get_by_test_id("recap-help").is_visible()
+
+
+def test_a_source_is_faded_by_its_key(page, mount):
+    mount(step=20)
+    before = drawn(page, "nodes")
+    assert set(before["opacity"]) == {1}
+    page.keyboard.press("u")
+    settle(page)
+    faded = [index for index, opacity in enumerate(drawn(page, "nodes")["opacity"]) if opacity < 1]
+    sources = page.evaluate(f"() => {PAYLOAD}.runs[1].passes[19].nodes.map((node) => node[4])")
+    assert faded == [index for index, source in enumerate(sources) if source == "U"]
+    page.keyboard.press("u")
+    settle(page)
+    assert set(drawn(page, "nodes")["opacity"]) == {1}
+
+
+def test_no_key_is_heard_while_somebody_types(page, mount):
+    mount(step=20)
+    page.keyboard.press("2")
+    page.locator(".rp-search").fill("")
+    page.locator(".rp-search").press_sequentially("gcu 1?")
+    page.keyboard.press("ArrowRight")
+    assert state(page)["step"] == 20
+    assert page.locator(".rp-search").input_value() == "gcu 1?"
+    assert not page.get_by_test_id("recap-help").is_visible()
+
+
+def test_buttons_and_scrubber_step(page, mount):
+    mount(step=3)
+    for name, step in (("next", 4), ("prev", 3), ("last", len(passes())), ("first", 1)):
+        page.get_by_test_id(f"recap-{name}").click()
+        assert state(page)["step"] == step
+    box = page.get_by_test_id("recap-scrubber").bounding_box()
+    page.mouse.click(box["x"] + box["width"] * (10.5 / len(passes())), box["y"] + box["height"] / 2)
+    assert state(page)["step"] == 11
+    slider = page.get_by_test_id("recap-scrubber")
+    assert slider.get_attribute("aria-valuenow") == "11"
+
+
+def test_a_click_on_a_token_goes_to_its_pass(page, mount):
+    mount()
+    page.keyboard.press("End")
+    token = page.locator(".rp-token[data-pass='17']").first
+    token.click()
+    assert state(page)["step"] == 17
+
+
+def test_a_click_on_a_node_chooses_it(page, mount):
+    mount(step=20)
+    point = page.locator(".rp-plot .points path").nth(4)
+    box = point.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_function("() => window.player.state().node !== null")
+    node = passes()[19]["detail"]["nodes"][state(page)["node"]]
+    assert float(page.locator(".rp-line .rp-number").first.get_attribute("data-value")) == node["q"]
+
+
+def test_token_text_reads_as_itself_everywhere(page, mount):
+    forms = {token.id: token.form for token in trace().tokens}
+    mount()
+    page.keyboard.press("End")
+    settle(page)
+    page.keyboard.press("3")
+    nodes = passes()[-1]["detail"]["nodes"]
+    shown = page.eval_on_selector_all(
+        ".rp-table td:nth-child(2) .rp-form", "items => items.map((item) => item.textContent)"
+    )
+    assert shown == [forms[node["token_id"]] for node in nodes]
+    labels = page.eval_on_selector_all(
+        ".rp-plot .textpoint text", "items => items.map((item) => item.textContent.replace(/^\\u00a0/, ''))"
+    )
+    assert set(labels) <= {
+        form[:size] + dots for form in forms.values() for size in range(12) for dots in ("", "\u2026")
+    }
+    answer = page.get_by_test_id("recap-text").text_content()
+    assert "<b>" in answer or "$x$" in answer or "<br>" in answer
+    assert "\ufffd" not in answer
+
+
+def test_light_and_dark_follow_the_system_and_the_page(page, mount):
+    mount(step=20)
+    element = page.locator("#recap")
+    assert element.get_attribute("data-theme") == "light"
+    page.emulate_media(color_scheme="dark", reduced_motion="reduce")
+    page.wait_for_function("() => document.getElementById('recap').dataset.theme === 'dark'")
+    page.emulate_media(color_scheme="light", reduced_motion="reduce")
+    page.wait_for_function("() => document.getElementById('recap').dataset.theme === 'light'")
+    page.evaluate("() => document.body.classList.add('dark')")
+    page.wait_for_function("() => document.getElementById('recap').dataset.theme === 'dark'")
+    page.evaluate("() => document.body.classList.remove('dark')")
+
+
+def test_the_address_keeps_and_gives_the_place(page, mount):
+    mount(link=True)
+    page.evaluate("() => window.player.goTo({ step: 9, node: 0 })")
+    page.wait_for_function("() => window.location.search.includes('step=9')")
+    mount(link=True)
+    assert state(page)["step"] == 9
+    assert state(page)["node"] == 0
+    mount(run="ar", step=2)
+    assert state(page)["run"] == "ar"
+    page.evaluate("() => history.replaceState(null, '', location.pathname)")
+
+
+def test_reduced_motion_does_not_play_by_itself(page, mount):
+    mount(autoplay=True)
+    assert not state(page)["playing"]
+
+
+def test_nothing_to_play_is_a_calm_sentence(page, mount):
+    mount(payload="null", emptyText="Ask something.")
+    assert page.locator("#recap").inner_text() == "Ask something."
+    page.keyboard.press("ArrowRight")
+    page.evaluate(f"() => window.player.setPayload({PAYLOAD}, {{step: 4}})")
+    assert state(page)["step"] == 4
+
+
+def test_a_growing_run_is_followed_from_its_end_only(page, mount):
+    mount()
+    page.evaluate(
+        """() => {
+            const whole = JSON.parse(document.getElementById("recap-payload").textContent);
+            const part = (from, to) => Object.assign({}, whole.runs[1], {
+                passes: whole.runs[1].passes.slice(from, to), is_live: true, ends: whole.runs[1].ends.slice(0, to + 1),
+                text: whole.runs[1].text.filter((span) => span[2] <= to),
+            });
+            const start = Object.assign({}, whole, { runs: [whole.runs[0], part(0, 5)] });
+            window.player.setPayload(start, { step: 5 });
+            window.grow = (from, to) =>
+                window.player.append({ run: part(from, to), passes_from: from, rows_from: 0, tokens: {} });
+        }"""
+    )
+    assert page.evaluate("() => window.grow(5, 8)") is True
+    assert state(page)["step"] == state(page)["numSteps"] == 8
+    page.keyboard.press("Home")
+    assert page.evaluate("() => window.grow(8, 11)") is True
+    assert (state(page)["step"], state(page)["numSteps"]) == (1, 11)
+    assert page.evaluate("() => window.grow(15, 16)") is False
+
+
+def test_everything_fits_the_screen_and_has_a_name(page, mount):
+    mount(step=20)
+    assert page.evaluate("() => document.documentElement.scrollHeight <= window.innerHeight")
+    nameless = page.eval_on_selector_all(
+        "#recap button, #recap [role=slider], #recap select, #recap [role=img]",
+        "items => items.filter((item) => !(item.getAttribute('aria-label') || item.textContent.trim())).length",
+    )
+    assert nameless == 0
+    page.get_by_test_id("recap-next").focus()
+    page.keyboard.press("Tab")
+    outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+    assert outline == "solid"
+
+
+def test_destroy_leaves_nothing_behind(page, mount):
+    mount(step=5)
+    page.evaluate("() => window.player.destroy()")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#recap").inner_html() == ""
