@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio.utils import get_upload_folder
 
 from demo import texts
 from demo.host import ModelHost, Ticket
@@ -16,15 +16,14 @@ from demo.library import Example
 from demo.limits import check_new_tokens, check_nodes, check_question
 from demo.runs import KeptRun, Order, Progress, keep_run, outcome_sentence, record_run
 from demo.session import Session, SessionStore
+from demo.states import State, describe, lanes_of, note, player_source, refusal
 from recap.errors import InputError, RecapError, TraceError
-from recap.pictures import Picture, open_picture
+from recap.pictures import open_picture
 from recap.trace_io import parse_trace
 
 #: How often a page that waits for its run is told of it.
 PROGRESS_SECONDS = 0.25
 MAX_TRACE_BYTES = 48 * 1024 * 1024
-
-State = dict[str, Any]
 
 
 class Handlers:
@@ -40,31 +39,37 @@ class Handlers:
         """The components that `run` updates one by one."""
         self._parts = parts
 
+    @property
+    def idle_sentence(self) -> str:
+        """What to do next, when nothing is going on."""
+        return texts.NO_MODEL if self._host.state == "none" else texts.IDLE
+
     # -- picture -----------------------------------------------------------------------------------------------------
 
     def receive_picture(self, sent: Any, request: gr.Request) -> tuple[Any, State, State]:
         """An uploaded picture goes through the one door; the preview shows what the model will get."""
-        return self._show_picture(Path(sent.path), request)
+        return self._show_picture(lambda: uploaded_file(getattr(sent, "path", None)), request)
 
     def choose_example(self, request: gr.Request, event: gr.EventData) -> tuple[Any, State, State, str]:
         """An example's picture and question."""
         example = self.examples[int(event.index)]
-        return *self._show_picture(example.picture_path, request), example.question
+        return *self._show_picture(lambda: example.picture_path, request), example.question
 
     def clear_picture(self, request: gr.Request) -> State:
         """The picture is gone; an old one is never asked about."""
         self._session(request).picture_path = None
         return note("")
 
-    def _show_picture(self, path: Path, request: gr.Request) -> tuple[Any, State, State]:
+    def _show_picture(self, find: Callable[[], Path], request: gr.Request) -> tuple[Any, State, State]:
         session = self._session(request)
         try:
+            path = find()
             picture = open_picture(path)
         except InputError as error:
             session.picture_path = None
             return None, note(""), refusal(error)
         session.picture_path = path
-        return picture.image, note(describe(picture)), note(texts.IDLE)
+        return picture.image, note(describe(picture)), note(self.idle_sentence)
 
     # -- run ---------------------------------------------------------------------------------------------------------
 
@@ -143,7 +148,7 @@ class Handlers:
         if place:
             return {"kind": "waiting", "sentence": texts.waiting(place), "lanes": []}
         sentence = progress.sentence or self._host.status_sentence
-        return {"kind": "running", "sentence": sentence, "lanes": _lanes(progress)}
+        return {"kind": "running", "sentence": sentence, "lanes": lanes_of(progress)}
 
     # -- traces and the end ------------------------------------------------------------------------------------------
 
@@ -153,7 +158,7 @@ class Handlers:
             return gr.skip(), note("")
         session = self._session(request)
         try:
-            key = session.keep(_read_trace(Path(path)))
+            key = session.keep(_read_trace(uploaded_file(path)))
         except RecapError as error:
             return gr.skip(), refusal(TraceError(texts.trace_refused(str(error))))
         return player_source(key, "uploaded"), note("")
@@ -166,24 +171,16 @@ class Handlers:
         return self._sessions.get(request.session_hash or "")
 
 
-def note(sentence: str) -> State:
-    """A calm sentence; empty for none."""
-    return {"kind": "idle", "sentence": sentence, "lanes": []}
+def uploaded_file(path: object) -> Path:
+    """The path of a file that was uploaded to the page; no other file of this machine is read for a visitor.
 
-
-def refusal(error: RecapError) -> State:
-    """An error's sentence. The time makes the same refusal twice in a row a new one."""
-    return {"kind": "error", "sentence": str(error), "lanes": [], "at": time.time()}
-
-
-def describe(picture: Picture) -> str:
-    """Size and changes of a picture."""
-    return " ".join([texts.picture_size(*picture.original_size), *picture.notes])
-
-
-def player_source(key: str, kind: str) -> State:
-    """What the player is to show: a kept run by its key."""
-    return {"sequence": time.time_ns() // 1_000_000, "kind": kind, "url": f"recap/runs/{key}"}
+    Raises:
+        InputError: it lies elsewhere.
+    """
+    folder = Path(get_upload_folder()).resolve()
+    if not isinstance(path, str) or "\0" in path or not Path(path).resolve().is_relative_to(folder):
+        raise InputError(texts.NOT_UPLOADED)
+    return Path(path)
 
 
 def _make(target: Any, session: Session, order: Order, ticket: Ticket, progress: Progress) -> tuple[str, str]:
@@ -203,11 +200,7 @@ def _end_state(ticket: Ticket, progress: Progress, kept: list[tuple[str, str]]) 
     if ticket.error is not None:
         return refusal(InputError(ticket.error))
     sentence = kept[0][1] if kept else texts.STOPPED_EARLY
-    return {"kind": "done", "sentence": sentence, "lanes": _lanes(progress)}
-
-
-def _lanes(progress: Progress) -> list[dict[str, str]]:
-    return [{"label": lane.label, "text": lane.text, "figures": lane.figures} for lane in progress.lanes]
+    return {"kind": "done", "sentence": sentence, "lanes": lanes_of(progress)}
 
 
 def _read_trace(path: Path) -> KeptRun:

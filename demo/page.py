@@ -67,6 +67,7 @@ def _build_panel(handlers: Handlers, player: gr.HTML, model: str) -> None:
     picture_note = gr.HTML(
         {"kind": "idle"}, js_on_load=_call("note"), **_constant("<p></p>", "recap-picture-note")
     )
+    _static_note(texts.TEACHING_MODEL_NOTE if model.startswith("teaching-") else texts.model_in_use(model))
     question = gr.Textbox(
         label=texts.QUESTION_LABEL,
         placeholder=texts.QUESTION_PLACEHOLDER,
@@ -78,7 +79,7 @@ def _build_panel(handlers: Handlers, player: gr.HTML, model: str) -> None:
         run = gr.Button(texts.RUN_BUTTON, variant="primary", elem_id="recap-run")
         stop = gr.Button(texts.STOP_BUTTON, interactive=False, elem_id="recap-stop")
     status = gr.HTML(
-        {"kind": "idle", "sentence": texts.IDLE},
+        {"kind": "idle", "sentence": handlers.idle_sentence},
         js_on_load=_call("status"),
         **_constant("<div></div>", "recap-status"),
     )
@@ -106,17 +107,8 @@ def _build_panel(handlers: Handlers, player: gr.HTML, model: str) -> None:
         memory_note = gr.HTML(
             {"kind": "idle"}, js_on_load=_call("note"), **_constant("<p></p>", "recap-memory-note")
         )
-        gr.HTML(
-            {"kind": "idle", "sentence": texts.KEEP_MEMORY_NOTE},
-            js_on_load=_call("note"),
-            **_constant("<p></p>"),
-        )
-    is_teaching_model = model.startswith("teaching-")
-    for note in (
-        texts.TEACHING_MODEL_NOTE if is_teaching_model else texts.model_in_use(model),
-        texts.PRIVACY_NOTE,
-    ):
-        gr.HTML({"kind": "idle", "sentence": note}, js_on_load=_call("note"), **_constant("<p></p>"))
+        _static_note(texts.KEEP_MEMORY_NOTE)
+    _static_note(texts.PRIVACY_NOTE)
 
     shown = [picture, picture_note, status]
     gallery.click(handlers.choose_example, None, [*shown, question], **QUIET)
@@ -135,6 +127,10 @@ def _build_panel(handlers: Handlers, player: gr.HTML, model: str) -> None:
     )
     stop.click(handlers.stop, None, None, **QUIET)
     clear.click(handlers.clear_memory, None, memory_note, **QUIET)
+
+
+def _static_note(sentence: str) -> None:
+    gr.HTML({"kind": "idle", "sentence": sentence}, js_on_load=_call("note"), **_constant("<p></p>"))
 
 
 def _call(part: str) -> str:

@@ -99,6 +99,8 @@ def make_theme() -> gr.themes.Base:
         input_background_fill="#f6f7f9",
         input_background_fill_dark="#10141a",
         button_secondary_background_fill_dark="#2d3542",
+        slider_color="#5b3df5",
+        slider_color_dark="#a996ff",
         button_primary_background_fill="#5b3df5",
         button_primary_background_fill_hover="#4a2fd6",
         button_primary_background_fill_dark="#5b3df5",

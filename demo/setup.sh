@@ -96,7 +96,7 @@ install() {
     [ "$(cat "$stamp" 2>/dev/null)" = "$(stamp_of "$file")" ] && return
     [ -w "$root/.venv" ] || die "$root/.venv is incomplete and cannot be written to; use a copy of the checkout that you own."
     if [ ! -e "$stamp" ] && [ "$file" = "$root/requirements.txt" ]; then
-        echo "First start: pip downloads about 3.2 GB of Python packages (torch comes with its CUDA libraries)."
+        echo "First start: pip downloads about 3.2 GB of Python packages (on Linux, torch comes with its CUDA libraries)."
         echo "They take 6.3 GB below .venv (9.5 GB while they are unpacked) and some minutes, once."
     fi
     echo "Installing ${file#"$root"/}."

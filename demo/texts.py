@@ -34,11 +34,11 @@ NEW_TOKENS_INFO = "The longest answer. 1 to 512."
 CLEAR_MEMORY_BUTTON = "Clear memory U"
 KEEP_MEMORY_NOTE = (
     "U remembers, for each token, what the model predicted after it. It is yours alone, stays between your questions "
-    "and makes later answers faster; it never changes the text. G and C start empty for each question."
+    "and makes later answers faster; it only proposes words, the model checks every one. G and C start empty each time."
 )
 TEACHING_MODEL_NOTE = (
-    "The model that ships with this page is small and has only seen drawings: coloured shapes, charts and signs. "
-    "It will misread photographs; the method is the same on a large model."
+    "This page's small model has only seen drawings of coloured shapes like those above; it will misread photographs. "
+    "The method is the same on a large model."
 )
 PRIVACY_NOTE = (
     "Your picture and question stay on the machine that runs this page. The picture's file is deleted within two "
@@ -60,6 +60,7 @@ MEMORY_CLEARED = "Memory U is empty."
 # Refusals: one sentence each, saying what to do
 NO_PICTURE = "Please choose a picture first: an example or one of your own."
 PICTURE_GONE = "This page was away for too long and its picture is gone; please choose the picture again."
+NOT_UPLOADED = "This file was not uploaded on this page; please upload it here."
 NO_QUESTION = "Please type a question about the picture."
 BROKEN_CHARACTER = "The question holds half a character; please type it again."
 RUN_GOING_ON = "Your last run is still going on; please wait for it or press Stop."

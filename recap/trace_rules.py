@@ -7,50 +7,53 @@ with its place.
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Sequence
 
 from recap.config import MAX_NODES_LIMIT, MAX_SUFFIX_NODES_LIMIT, ROW_WIDTH
-from recap.errors import TraceError
 from recap.events import Iteration, MemoryWrite, Node, PassDetail, PredictionRow, Run, Trace
+from recap.trace_values import (
+    check_finite,
+    check_ids,
+    check_key,
+    check_row_index,
+    check_seconds,
+    check_shares,
+    fail,
+)
 
-#: Ids fit a signed 32-bit integer; above it a browser would round them sooner or later.
-MAX_TOKEN_ID = 2**31 - 1
 _MAX_NODES = 1 + MAX_NODES_LIMIT + MAX_SUFFIX_NODES_LIMIT
-_KEY_LENGTH = {"G": 3, "C": 2, "U": 1}
 # Nothing but inline picture data: a trace from elsewhere must not make the page call out.
 _THUMBNAIL = re.compile(r"data:image/(?:png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]+")
 
 
 def check_rules(trace: Trace) -> None:
     """Raise `TraceError` for the first broken rule of `trace`."""
-    _ids("request.prompt_ids", trace.request.prompt_ids)
+    check_ids("request.prompt_ids", trace.request.prompt_ids)
     if trace.request.image_token_id is not None:
-        _ids("request.image_token_id", (trace.request.image_token_id,))
+        check_ids("request.image_token_id", (trace.request.image_token_id,))
     image = trace.request.image
     if image is not None:
         if not _THUMBNAIL.fullmatch(image.thumbnail):
-            _fail("request.image.thumbnail", "must be a base64 data URL of a picture", image.thumbnail[:30])
+            fail("request.image.thumbnail", "must be a base64 data URL of a picture", image.thumbnail[:30])
         for name, size in (("original_size", image.original_size), ("model_size", image.model_size)):
             if min(size) < 1:
-                _fail(f"request.image.{name}", "must be two positive numbers of pixels", size)
+                fail(f"request.image.{name}", "must be two positive numbers of pixels", size)
     seen: set[int] = set()
     for index, token in enumerate(trace.tokens):
         place = f"tokens[{index}]"
-        _ids(f"{place}.id", (token.id,))
+        check_ids(f"{place}.id", (token.id,))
         if token.id in seen:
-            _fail(f"{place}.id", "must be unique in the token table", token.id)
+            fail(f"{place}.id", "must be unique in the token table", token.id)
         seen.add(token.id)
         if not re.fullmatch(r"(?:[0-9a-fA-F]{2})*", token.bytes_hex):
-            _fail(f"{place}.bytes_hex", "must be pairs of hexadecimal digits", token.bytes_hex[:30])
+            fail(f"{place}.bytes_hex", "must be pairs of hexadecimal digits", token.bytes_hex[:30])
     if not trace.runs:
-        _fail("runs", "must hold at least one run", 0)
+        fail("runs", "must hold at least one run", 0)
     names: set[str] = set()
     for index, run in enumerate(trace.runs):
         if not run.name or run.name in names:
-            _fail(f"runs[{index}].name", "must be non-empty and unique in the trace", run.name)
+            fail(f"runs[{index}].name", "must be non-empty and unique in the trace", run.name)
         names.add(run.name)
         _check_run(f"runs[{index}]", run)
 
@@ -58,17 +61,17 @@ def check_rules(trace: Trace) -> None:
 def _check_run(place: str, run: Run) -> None:
     for index, row in enumerate(run.rows):
         _check_row(f"{place}.rows[{index}]", row)
-    _ids(f"{place}.prefill.first_token_id", (run.prefill.first_token_id,))
-    _finite(f"{place}.prefill.top_scores", run.prefill.top_scores)
-    _seconds(f"{place}.prefill.seconds", run.prefill.seconds)
+    check_ids(f"{place}.prefill.first_token_id", (run.prefill.first_token_id,))
+    check_finite(f"{place}.prefill.top_scores", run.prefill.top_scores)
+    check_seconds(f"{place}.prefill.seconds", run.prefill.seconds)
     _check_writes(f"{place}.prefill.writes", run.prefill.writes, len(run.rows), None)
     output_ids = [run.prefill.first_token_id]
     for index, iteration in enumerate(run.iterations):
         here = f"{place}.iterations[{index}]"
         if iteration.index != index + 1:
-            _fail(f"{here}.index", f"must be {index + 1}, as passes count from 1", iteration.index)
+            fail(f"{here}.index", f"must be {index + 1}, as passes count from 1", iteration.index)
         if iteration.root_id != output_ids[-1]:
-            _fail(
+            fail(
                 f"{here}.root_id",
                 f"must be the last token before the pass, {output_ids[-1]}",
                 iteration.root_id,
@@ -78,41 +81,41 @@ def _check_run(place: str, run: Run) -> None:
     if run.finished is not None:
         here = f"{place}.finished"
         if run.finished.output_ids != tuple(output_ids):
-            _fail(f"{here}.output_ids", "must be prefill's token and what the passes committed", "other ids")
+            fail(f"{here}.output_ids", "must be prefill's token and what the passes committed", "other ids")
         if run.finished.num_passes != len(run.iterations):
-            _fail(f"{here}.num_passes", f"must be {len(run.iterations)}", run.finished.num_passes)
-        _seconds(f"{here}.prefill_seconds", run.finished.prefill_seconds)
-        _seconds(f"{here}.decode_seconds", run.finished.decode_seconds)
+            fail(f"{here}.num_passes", f"must be {len(run.iterations)}", run.finished.num_passes)
+        check_seconds(f"{here}.prefill_seconds", run.finished.prefill_seconds)
+        check_seconds(f"{here}.decode_seconds", run.finished.decode_seconds)
 
 
 def _check_row(place: str, row: PredictionRow) -> None:
-    _ids(f"{place}.token_ids", row.token_ids)
+    check_ids(f"{place}.token_ids", row.token_ids)
     if not 1 <= len(row.token_ids) <= ROW_WIDTH:
-        _fail(f"{place}.token_ids", f"must hold 1 to {ROW_WIDTH} ids", len(row.token_ids))
+        fail(f"{place}.token_ids", f"must hold 1 to {ROW_WIDTH} ids", len(row.token_ids))
     if len(row.probabilities) != len(row.token_ids):
-        _fail(f"{place}.probabilities", f"must have length {len(row.token_ids)}", len(row.probabilities))
-    _shares(f"{place}.probabilities", row.probabilities)
-    _shares(f"{place}.confidence", (row.confidence,))
+        fail(f"{place}.probabilities", f"must have length {len(row.token_ids)}", len(row.probabilities))
+    check_shares(f"{place}.probabilities", row.probabilities)
+    check_shares(f"{place}.confidence", (row.confidence,))
 
 
 def _check_iteration(place: str, iteration: Iteration, num_rows: int) -> None:
     for name in ("draft", "verify", "commit", "update"):
-        _seconds(f"{place}.seconds.{name}", getattr(iteration.seconds, name))
+        check_seconds(f"{place}.seconds.{name}", getattr(iteration.seconds, name))
     if not 0 <= iteration.num_nodes < _MAX_NODES:
-        _fail(f"{place}.num_nodes", f"must be from 0 to {_MAX_NODES - 1}", iteration.num_nodes)
+        fail(f"{place}.num_nodes", f"must be from 0 to {_MAX_NODES - 1}", iteration.num_nodes)
     for position, node in enumerate(iteration.accepted):
         if not 1 <= node <= iteration.num_nodes:
-            _fail(f"{place}.accepted[{position}]", f"must be a node from 1 to {iteration.num_nodes}", node)
-    _ids(f"{place}.committed_ids", iteration.committed_ids)
+            fail(f"{place}.accepted[{position}]", f"must be a node from 1 to {iteration.num_nodes}", node)
+    check_ids(f"{place}.committed_ids", iteration.committed_ids)
     if not iteration.committed_ids:
-        _fail(f"{place}.committed_ids", "must hold at least one token", 0)
+        fail(f"{place}.committed_ids", "must hold at least one token", 0)
     num_selected = 0 if iteration.target_selected_id is None else 1
     if len(iteration.committed_ids) != len(iteration.accepted) + num_selected:
         rule = "must be the accepted tokens and the target-selected one"
-        _fail(f"{place}.committed_ids", rule, len(iteration.committed_ids))
+        fail(f"{place}.committed_ids", rule, len(iteration.committed_ids))
     if num_selected and iteration.committed_ids[-1] != iteration.target_selected_id:
         rule = f"must be the last committed token, {iteration.committed_ids[-1]}"
-        _fail(f"{place}.target_selected_id", rule, iteration.target_selected_id)
+        fail(f"{place}.target_selected_id", rule, iteration.target_selected_id)
     if iteration.detail is not None:
         _check_detail(f"{place}.detail", iteration, iteration.detail, num_rows)
 
@@ -120,24 +123,24 @@ def _check_iteration(place: str, iteration: Iteration, num_rows: int) -> None:
 def _check_detail(place: str, iteration: Iteration, detail: PassDetail, num_rows: int) -> None:
     nodes = detail.nodes
     if len(nodes) != iteration.num_nodes + 1:
-        _fail(f"{place}.nodes", f"must hold the root and {iteration.num_nodes} nodes", len(nodes))
+        fail(f"{place}.nodes", f"must hold the root and {iteration.num_nodes} nodes", len(nodes))
     for index, node in enumerate(nodes):
         _check_node(f"{place}.nodes[{index}]", index, node, nodes, num_rows)
     if nodes[0].token_id != iteration.root_id:
-        _fail(f"{place}.nodes[0].token_id", f"must be the root, {iteration.root_id}", nodes[0].token_id)
+        fail(f"{place}.nodes[0].token_id", f"must be the root, {iteration.root_id}", nodes[0].token_id)
     if sorted(node.pop_order for node in nodes) != list(range(len(nodes))):
-        _fail(f"{place}.nodes", "must have the pop orders 0, 1, 2, ... once each", "others")
+        fail(f"{place}.nodes", "must have the pop orders 0, 1, 2, ... once each", "others")
     parent = 0
     for position, index in enumerate(iteration.accepted):
         here = f"{place[: -len('.detail')]}.accepted[{position}]"
         if nodes[index].parent != parent:
-            _fail(
+            fail(
                 here,
                 f"must be a child of node {parent}, as the accepted nodes form a path from the root",
                 index,
             )
         if nodes[index].token_id != iteration.committed_ids[position]:
-            _fail(
+            fail(
                 here,
                 f"must carry the committed token {iteration.committed_ids[position]}",
                 nodes[index].token_id,
@@ -145,103 +148,61 @@ def _check_detail(place: str, iteration: Iteration, detail: PassDetail, num_rows
         parent = index
     for position, missed in enumerate(detail.missed):
         here = f"{place}.missed[{position}]"
-        _ids(f"{here}.path_ids", missed.path_ids)
-        _shares(f"{here}.q", (missed.q,))
-        _shares(f"{here}.score", (missed.score,))
+        check_ids(f"{here}.path_ids", missed.path_ids)
+        check_shares(f"{here}.q", (missed.q,))
+        check_shares(f"{here}.score", (missed.score,))
     if detail.suffix_match is not None:
-        _ids(f"{place}.suffix_match.continuation_ids", detail.suffix_match.continuation_ids)
+        check_ids(f"{place}.suffix_match.continuation_ids", detail.suffix_match.continuation_ids)
     _check_writes(f"{place}.writes", detail.writes, num_rows, len(nodes))
 
 
 def _check_node(place: str, index: int, node: Node, nodes: Sequence[Node], num_rows: int) -> None:
-    _ids(f"{place}.token_id", (node.token_id,))
-    _ids(f"{place}.greedy_id", (node.greedy_id,))
+    check_ids(f"{place}.token_id", (node.token_id,))
+    check_ids(f"{place}.greedy_id", (node.greedy_id,))
     if index == 0:
         if node.parent != -1 or node.depth != 0 or node.origin != "root":
-            _fail(place, "must be the root: parent -1, depth 0, origin root", f"parent {node.parent}")
+            fail(place, "must be the root: parent -1, depth 0, origin root", f"parent {node.parent}")
     elif not 0 <= node.parent < index:
-        _fail(f"{place}.parent", f"must be a node before it, 0 to {index - 1}", node.parent)
+        fail(f"{place}.parent", f"must be a node before it, 0 to {index - 1}", node.parent)
     elif node.depth != nodes[node.parent].depth + 1:
-        _fail(
+        fail(
             f"{place}.depth",
             f"must be one more than its parent's, {nodes[node.parent].depth + 1}",
             node.depth,
         )
     elif node.origin == "root":
-        _fail(f"{place}.origin", "must be fusion or suffix", "root")
+        fail(f"{place}.origin", "must be fusion or suffix", "root")
     if node.rank < 0:
-        _fail(f"{place}.rank", "must not be negative", node.rank)
+        fail(f"{place}.rank", "must not be negative", node.rank)
     for name, value in (("q", node.q), ("score", node.score)):
         if (value is None) != (node.origin == "suffix"):
-            _fail(f"{place}.{name}", "must be a number for fusion nodes and null for suffix nodes", value)
+            fail(f"{place}.{name}", "must be a number for fusion nodes and null for suffix nodes", value)
         if value is not None:
-            _shares(f"{place}.{name}", (value,))
-    _finite(f"{place}.top_scores", node.top_scores)
+            check_shares(f"{place}.{name}", (value,))
+    check_finite(f"{place}.top_scores", node.top_scores)
     for position, row in enumerate(node.retrieved):
         here = f"{place}.retrieved[{position}]"
-        _key(here, row.source, row.key_ids)
-        _row_index(f"{here}.row", row.row, num_rows)
+        check_key(here, row.source, row.key_ids)
+        check_row_index(f"{here}.row", row.row, num_rows)
         for name in ("prior", "confidence", "weight"):
-            _shares(f"{here}.{name}", (getattr(row, name),))
-    _ids(f"{place}.kept_ids", node.kept_ids)
+            check_shares(f"{here}.{name}", (getattr(row, name),))
+    check_ids(f"{place}.kept_ids", node.kept_ids)
     if len(node.kept_probabilities) != len(node.kept_ids):
-        _fail(
+        fail(
             f"{place}.kept_probabilities",
             f"must have length {len(node.kept_ids)}",
             len(node.kept_probabilities),
         )
-    _shares(f"{place}.kept_probabilities", node.kept_probabilities)
+    check_shares(f"{place}.kept_probabilities", node.kept_probabilities)
 
 
 def _check_writes(place: str, writes: Sequence[MemoryWrite], num_rows: int, num_nodes: int | None) -> None:
     """`num_nodes` None: the writer is a prompt position, which only must not be negative."""
     for index, write in enumerate(writes):
         here = f"{place}[{index}]"
-        _key(here, write.map, write.key_ids)
-        _row_index(f"{here}.row", write.row, num_rows)
+        check_key(here, write.map, write.key_ids)
+        check_row_index(f"{here}.row", write.row, num_rows)
         if write.replaced_row is not None:
-            _row_index(f"{here}.replaced_row", write.replaced_row, num_rows)
+            check_row_index(f"{here}.replaced_row", write.replaced_row, num_rows)
         if write.node < 0 or (num_nodes is not None and write.node >= num_nodes):
-            _fail(f"{here}.node", "must be one of the nodes that the pass evaluated", write.node)
-
-
-def _key(place: str, source: str, key_ids: Sequence[int]) -> None:
-    _ids(f"{place}.key_ids", key_ids)
-    if len(key_ids) != _KEY_LENGTH[source]:
-        _fail(f"{place}.key_ids", f"must have length {_KEY_LENGTH[source]} in map {source}", len(key_ids))
-
-
-def _row_index(place: str, row: int, num_rows: int) -> None:
-    if not 0 <= row < num_rows:
-        _fail(place, f"must be a row of the run's table of {num_rows}", row)
-
-
-def _ids(place: str, token_ids: Iterable[int]) -> None:
-    for token_id in token_ids:
-        if not 0 <= token_id <= MAX_TOKEN_ID:
-            _fail(place, "must hold token ids from 0 to 2147483647", token_id)
-
-
-def _shares(place: str, values: Iterable[float]) -> None:
-    for value in values:
-        if not 0 <= value <= 1 + 1e-6:
-            _fail(place, "must be from 0 to 1", value)
-
-
-def _finite(place: str, values: Iterable[float]) -> None:
-    for value in values:
-        if not math.isfinite(value):
-            _fail(place, "must be finite", value)
-
-
-def _seconds(place: str, value: float) -> None:
-    if not (math.isfinite(value) and value >= 0):
-        _fail(place, "must be a finite number of seconds, zero or more", value)
-
-
-def _fail(place: str, rule: str, got: object) -> NoReturn:
-    try:
-        shown = repr(got)
-    except ValueError:  # a whole number with more digits than Python prints
-        shown = "a huge number"
-    raise TraceError(f"{place} {rule}; got {shown if len(shown) <= 80 else shown[:77] + '...'}.")
+            fail(f"{here}.node", "must be one of the nodes that the pass evaluated", write.node)

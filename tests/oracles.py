@@ -300,6 +300,16 @@ def best_first_tree(
     return made[: rules.max_nodes], made[rules.max_nodes :]
 
 
+def breadth_first_tree(history: Sequence[int], expand: Expand, rules: SearchRules) -> list[Path]:
+    """Fixed expansion: depth by depth, every node `width` children, until the budget is full."""
+    made: list[Path] = []
+    layer = children(None, history, expand, rules)
+    while layer and len(made) < rules.max_nodes:
+        made += layer
+        layer = [child for parent in layer for child in children(parent, history, expand, rules)]
+    return made[: rules.max_nodes]
+
+
 def is_prefix_closed(paths: Collection[Path]) -> bool:
     """Whether each path's parent is among the paths (or is the root)."""
     ranks = {path.ranks for path in paths}

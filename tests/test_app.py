@@ -17,13 +17,14 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from demo import app, texts
-from demo.handlers import Handlers, player_source
+from demo.handlers import Handlers
 from demo.host import ModelHost
 from demo.library import RecordedRuns, load_examples
 from demo.page import header_value
 from demo.routes import FILES, component_head, make_routes
 from demo.runs import keep_run
 from demo.session import SessionStore
+from demo.states import player_source
 from recap.errors import TraceError
 from recap.trace_io import save_trace
 
@@ -36,6 +37,7 @@ BROWSER_ARGUMENTS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+MARKUP = """<img src=x onerror="document.title='owned'">"""
 #: More than thirty passes in the run that is played.
 TRACES = {
     "first": {"seed": 3, "max_nodes": 24, "num_tokens": 150},
@@ -147,6 +149,7 @@ def test_the_model_s_state_is_told(client):
 def test_an_opened_trace_is_played_and_a_bad_one_leaves_the_player_alone(
     traces_folder, tmp_path, sessions, monkeypatch
 ):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path.parent))
     handlers = Handlers(sessions, ModelHost(None), [])
     request = SimpleNamespace(session_hash="a")
     source, note = handlers.open_trace(str(traces_folder / "second.json"), request)
@@ -355,11 +358,14 @@ def test_bad_input_gets_a_sentence_in_a_second_and_the_next_good_run_works(page,
         assert "1 to 512" in tell(page, press)
     assert value(page, "recap-speedup") == speedup
     new_tokens.fill("24")
+    question.fill(f"{good} {MARKUP}")
     press()
     page.wait_for_function(
         "document.querySelector('#recap-choice').selectedOptions[0].textContent === 'Your run'"
     )
     assert value(page, "recap-passes") >= 1
+    assert MARKUP in page.locator(".recap-player").inner_text()
+    assert page.title() == texts.PAGE_TITLE
     assert page.get_by_test_id("recap-same-text").get_attribute("data-value") == "same"
     page.wait_for_function("!location.search.includes('run=')")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -164,3 +165,11 @@ def test_described_figures_are_the_metrics_of_the_run():
     assert figures["speedup"] == metrics.throughput_ratio(run, ar_run) == 1.5
     assert figures["acceptance_length"] == 2.0
     assert figures["decode_speedup"] == 2.0
+
+
+def test_readme_s_library_example_runs_as_it_stands(monkeypatch, capsys):
+    code = re.search(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)[1]
+    monkeypatch.chdir(ROOT)
+    exec(code, {})
+    *_, num_passes = capsys.readouterr().out.split()
+    assert int(num_passes) > 0

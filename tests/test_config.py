@@ -64,6 +64,19 @@ def test_an_unknown_fusion_rule_is_refused(rule: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "choices"),
+    [("expansion", ("best-first", "fixed")), ("root_fallback", ("none", "recency", "semantic"))],
+)
+def test_a_setting_with_choices_takes_one_of_them(name: str, choices: tuple[str, ...]) -> None:
+    assert getattr(RecapConfig(), name) == choices[0]
+    for choice in choices:
+        assert getattr(RecapConfig(**{name: choice}), name) == choice
+    for other in ("", "FIXED", None):
+        with pytest.raises(ValueError, match=f"{name} must be one of {', '.join(choices)}; got {name}="):
+            RecapConfig(**{name: other})
+
+
+@pytest.mark.parametrize(
     "priors",
     [
         (),

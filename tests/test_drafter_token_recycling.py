@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -80,7 +81,7 @@ def longest_match(tree: DraftTree, greedy_ids: np.ndarray) -> int:
         path = [node]
         while tree.parent_indices[path[0]] >= 0:
             path.insert(0, int(tree.parent_indices[path[0]]))
-        is_match = all(tree.token_ids[b] == greedy_ids[a] for a, b in zip(path, path[1:], strict=False))
+        is_match = all(tree.token_ids[b] == greedy_ids[a] for a, b in itertools.pairwise(path))
         best = max(best, len(path) - 1 if is_match else 0)
     return best
 
@@ -94,7 +95,9 @@ def test_the_longest_matching_path_wins_among_equal_siblings() -> None:
         drafter.matrix[:] = rng.integers(0, 3, (6, 8)) * rng.integers(0, 2, (6, 1))
         tree = drafter.draft(np.array([int(rng.integers(6))], np.int64))
         choices: dict[tuple[int, ...], int] = {}
-        greedy_ids = np.array([choices.setdefault(path, int(rng.integers(3))) for path in [(), *paths_of(tree)]])
+        greedy_ids = np.array(
+            [choices.setdefault(path, int(rng.integers(3))) for path in [(), *paths_of(tree)]]
+        )
         path = accepted_path(tree.token_ids, tree.parent_indices, greedy_ids)
         assert len(path) == longest_match(tree, greedy_ids)
         lengths.add(len(path))

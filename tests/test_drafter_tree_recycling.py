@@ -13,7 +13,9 @@ from recap.verification import Outcome
 NO_OUTCOME = Outcome(np.empty(0, np.int64), None, np.empty(0, np.int64), None)
 
 
-def begun(prompt: list[int], rows: list[list[int]], blocked_ids: tuple[int, ...] = ()) -> TreeRecyclingDrafter:
+def begun(
+    prompt: list[int], rows: list[list[int]], blocked_ids: tuple[int, ...] = ()
+) -> TreeRecyclingDrafter:
     drafter = TreeRecyclingDrafter(100, blocked_ids)
     drafter.begin(np.array(prompt, np.int64), 1, np.array(prompt, np.int64), rows_of(rows))
     return drafter
@@ -55,5 +57,7 @@ def test_rows_live_for_one_request_and_new_ones_replace_them() -> None:
     tree = drafter.draft(history)
     drafter.observe(history, tree, rows_of([list(range(30 + i, 38 + i)) for i in range(3)]), NO_OUTCOME)
     assert drafter.matrix[[4, 5, 6]].tolist() == [[30, 31, 32, 33], [31, 32, 33, 34], [32, 33, 34, 35]]
-    drafter.begin(history[:0], 1, history[:0], rows_of([[0] * 8])._replace(token_ids=np.empty((0, 8), np.int32)))
+    drafter.begin(
+        history[:0], 1, history[:0], rows_of([[0] * 8])._replace(token_ids=np.empty((0, 8), np.int32))
+    )
     assert (drafter.matrix == -1).all()

@@ -459,6 +459,7 @@ def test_rows_that_seed_the_unigram_map_name_their_prompt_position() -> None:
         memories, image_id = Memories(language.vocab_size), language.vocab_size - 1
         for number in (1, 2):  # the second request of the stream writes over rows of the first
             prompt = [rng.choice((image_id, rng.randrange(language.vocab_size))) for _ in range(12)]
+            before = {token: found_row(memories, "U", [token]) for token in range(language.vocab_size)}
             drafter = RecapDrafter(RecapConfig(), memories, [image_id])
             target = target_of(language, range(language.vocab_size), [image_id])  # ends with prefill
             run = recorded_run(target, drafter, request_of(prompt, 5, image_id))
@@ -470,6 +471,8 @@ def test_rows_that_seed_the_unigram_map_name_their_prompt_position() -> None:
                 row = run.rows[write.row]
                 assert plain_row(run, write.row) == row_of(language.next_scores(prompt[: write.node + 1]))
                 assert (row.written_in_request, row.written_in_pass) == (number, 0)
+                replaced = None if write.replaced_row is None else plain_row(run, write.replaced_row)
+                assert replaced == before[write.key_ids[0]]
 
 
 def test_events_account_for_every_token_and_cached_position() -> None:
@@ -720,7 +723,7 @@ def test_a_growing_run_can_be_shown_after_each_event() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "RECAP", "recap-", "recap@", "recap@x", "recap@-1", "recap-nothing", "sam", "ar@3"]
+    "name", ["", "RECAP", "recap-", "recap@", "recap@x", "recap@-1", "recap-nothing", "sam@3", "ar@3"]
 )
 def test_an_unknown_method_is_refused_with_the_known_ones(name: str) -> None:
     with pytest.raises(

@@ -135,11 +135,11 @@ def test_thirty_quick_presses_advance_thirty_passes(page, mount):
 def test_a_step_takes_less_than_a_tenth_of_a_second_of_the_page(page, mount):
     """In processor time of the page's own thread: other work on the machine is not the player's."""
     mount(step=20)
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
 
     def busy_seconds() -> float:
-        metrics = session.send("Performance.getMetrics")["metrics"]
+        metrics = devtools.send("Performance.getMetrics")["metrics"]
         return next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration")
 
     start, num_steps = busy_seconds(), 12
@@ -147,7 +147,7 @@ def test_a_step_takes_less_than_a_tenth_of_a_second_of_the_page(page, mount):
         page.keyboard.press("ArrowLeft" if step % 2 else "ArrowRight")
         settle(page)
     assert (busy_seconds() - start) / num_steps < 0.1
-    session.detach()
+    devtools.detach()
 
 
 def test_summary_is_the_raw_json(page, mount):
@@ -176,11 +176,19 @@ def test_another_text_is_told_with_its_first_token_and_gap(page, mount):
 
 def test_zoom_stays_while_stepping(page, mount):
     mount(step=20)
-    page.evaluate("() => Plotly.relayout(document.querySelector('.rp-plot'), { 'yaxis.range': [6, -1] })")
+    shown = "() => document.querySelector('.rp-plot').layout.yaxis.range"
+    whole = page.evaluate(shown)
+    box = page.locator(".rp-plot .nsewdrag").bounding_box()
+    page.mouse.move(box["x"] + 40, box["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 300, box["y"] + 120, steps=4)
+    page.mouse.up()
+    page.wait_for_function(f"(whole) => ({shown})()[0] < 0.6 * whole", arg=whole[0])
+    zoomed = page.evaluate(shown)
     page.keyboard.press("ArrowRight")
     settle(page)
-    assert page.evaluate("() => document.querySelector('.rp-plot').layout.yaxis.range") == [6, -1]
     assert state(page)["step"] == 21
+    assert page.evaluate(shown) == zoomed
 
 
 def test_every_pass_shows_its_own_tree_and_numbers(page, mount, is_full):
@@ -260,6 +268,26 @@ def test_stages_grow_the_tree_node_by_node_and_keep_the_verdict_for_later(page, 
     assert names in (["verify", "commit", "write"], ["suffix", "verify", "commit", "write"])
     page.keyboard.press("Shift+ArrowLeft")
     assert state(page)["step"] == 20
+
+
+def test_the_clock_stands_at_the_end_of_the_stage_that_is_shown(page, mount):
+    mount(step=20)
+    run = raw()["runs"][RUN]
+    before = run["prefill"]["seconds"] + sum(sum(item["seconds"].values()) for item in passes()[:19])
+    seconds = passes()[19]["seconds"]
+    committed = 1 + sum(len(item["committed_ids"]) for item in passes()[:19])
+    stages = {
+        "verify": (before + seconds["draft"] + seconds["verify"], committed),
+        "commit": (
+            before + seconds["draft"] + seconds["verify"] + seconds["commit"],
+            committed + len(passes()[19]["committed_ids"]),
+        ),
+        "write": (before + sum(seconds.values()), committed + len(passes()[19]["committed_ids"])),
+    }
+    for stage, (clock, tokens) in stages.items():
+        page.locator(f"[data-stage={stage}]").click()
+        assert values(page, ".rp-cursor") == [pytest.approx(clock, rel=1e-12)]
+        assert values(page, ".rp-lane:not(.rp-lane-plain) .rp-lane-count .rp-number") == [tokens]
 
 
 def test_keys_home_end_space_and_help(page, mount):
@@ -358,6 +386,24 @@ def test_token_text_reads_as_itself_everywhere(page, mount):
     assert "\ufffd" not in answer
 
 
+@pytest.mark.parametrize("form", ["<br>", "$x$", "&amp;"])
+def test_hover_reads_as_the_token(page, mount, form):
+    ids = {token.form: token.id for token in trace().tokens}
+    step, index = next(
+        (record["index"], index)
+        for record in passes()
+        for index, node in enumerate(record["detail"]["nodes"])
+        if index and node["token_id"] == ids[form]
+    )
+    mount(step=step)
+    box = page.locator(".rp-plot .points path").nth(index).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2 - 1, box["y"] + box["height"] / 2)
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    label = page.locator(".rp-plot .hoverlayer .hovertext text").filter(has_text=form)
+    label.wait_for()
+    assert label.text_content().startswith(form)
+
+
 def test_light_and_dark_follow_the_system_and_the_page(page, mount):
     mount(step=20)
     element = page.locator("#recap")
@@ -386,6 +432,22 @@ def test_the_address_keeps_and_gives_the_place(page, mount):
 def test_reduced_motion_does_not_play_by_itself(page, mount):
     mount(autoplay=True)
     assert not state(page)["playing"]
+
+
+def test_a_run_without_trees_or_passes_still_shows_its_text_and_figures(page, mount):
+    bare = "whole.runs[1].passes.forEach((p) => { p.tree = null; delete p.nodes; delete p.writes; delete p.sizes; })"
+    mount(payload=f"(() => {{ const whole = {PAYLOAD}; {bare}; return whole; }})()", step=8)
+    for key in ("2", "3", "1", "Shift+ArrowRight", "ArrowDown", "g", "ArrowRight"):
+        page.keyboard.press(key)
+    settle(page)
+    assert page.locator(".rp-tree .rp-message").is_visible()
+    assert state(page)["step"] == 10, "a pass without stages is one step"
+    empty = "const run = whole.runs[1]; run.passes = []; run.ends.length = 1; run.text.length = 1"
+    mount(payload=f"(() => {{ const whole = {PAYLOAD}; {empty}; return whole; }})()")
+    for key in ("ArrowRight", "End", "Shift+ArrowLeft", "2", "3"):
+        page.keyboard.press(key)
+    assert state(page)["step"] == 0
+    assert value(page, "recap-pass-index") == 0
 
 
 def test_nothing_to_play_is_a_calm_sentence(page, mount):

@@ -52,7 +52,9 @@ class PageTarget(ScriptedTarget):
 
 
 @pytest.fixture
-def picture(tmp_path):
+def picture(tmp_path, monkeypatch):
+    """A picture in the folder where uploads lie."""
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
     path = tmp_path / "picture.png"
     Image.new("RGB", (40, 40), "red").save(path)
     return path
@@ -279,6 +281,20 @@ def test_a_bad_picture_is_told_and_the_one_before_is_not_used(picture, tmp_path)
     assert shown is None
     assert "text file" in status["sentence"]
     assert tab.run()["status"]["sentence"] == texts.NO_PICTURE
+
+
+def test_no_file_that_was_not_uploaded_is_read_for_a_visitor(picture, tmp_path):
+    handlers = make_page(PageTarget())
+    tab = Tab(handlers, "a")
+    outside = tmp_path / ".." / "outside.png"
+    Image.new("RGB", (40, 40)).save(outside)
+    for path in (str(outside), "/etc/passwd", "../outside.png", "", "a\0b", None):
+        shown, _, status = handlers.receive_picture(SimpleNamespace(path=path), tab.request)
+        assert shown is None
+        assert status["sentence"] == texts.NOT_UPLOADED
+        assert tab.session.picture_path is None
+    assert texts.NOT_UPLOADED in handlers.open_trace("/etc/passwd", tab.request)[1]["sentence"]
+    assert handlers.receive_picture(None, tab.request)[2]["sentence"] == texts.NOT_UPLOADED
 
 
 def test_an_example_brings_its_picture_and_question(picture):

@@ -145,6 +145,37 @@ def test_best_first_makes_the_best_of_all_paths_in_falling_order() -> None:
         assert_same_tree(built(case, config_of(rules), rules), pack_tree(case.history[-1], best))
 
 
+def test_fixed_expansion_goes_depth_by_depth_with_equal_width() -> None:
+    rng = random.Random(59)
+    for _ in range(scaled(2_000, 15)):
+        case = random_case(rng)
+        rules = random_rules(rng, case)
+        # the oracle makes whole layers: no more than it takes to fill the budget
+        rules = dataclasses.replace(
+            rules, max_nodes=min(rules.max_nodes, 63), max_depth=min(rules.max_depth, 10)
+        )
+        paths = oracles.breadth_first_tree(case.history, expander(case), rules)
+        config = dataclasses.replace(config_of(rules), expansion="fixed")
+        assert_same_tree(built(case, config, rules), pack_tree(case.history[-1], paths))
+
+
+def test_a_suffix_inside_the_budget_takes_the_place_of_the_last_nodes() -> None:
+    rng = random.Random(60)
+    for _ in range(scaled(2_000, 15)):
+        case = random_case(rng)
+        rules = random_rules(rng, case)
+        paths, _ = best_first_tree(case.history, expander(case), rules)
+        continuation = [t for t in random_continuation(rng, case, paths) if t not in rules.blocked_ids][:14]
+        copied = continuation if rules.max_nodes else []
+        config = dataclasses.replace(config_of(rules), suffix_inside_budget=True)
+        trees = (
+            pack_tree(case.history[-1], paths[:n], copied, min(4, rules.max_nodes))
+            for n in range(len(paths), -1, -1)
+        )
+        fitting = next(tree for tree in trees if len(tree) <= 1 + rules.max_nodes)
+        assert_same_tree(built(case, config, rules, continuation), fitting)
+
+
 def test_the_tree_of_a_smaller_budget_is_the_start_of_a_larger_one() -> None:
     rng = random.Random(53)
     for _ in range(scaled(300, 10)):

@@ -84,6 +84,16 @@ def test_a_broken_trace_is_one_sentence(tmp_path, capsys):
     assert capsys.readouterr().err.startswith("The file is not JSON")
 
 
+def test_a_browser_that_fails_is_one_sentence(path, tmp_path, capsys, monkeypatch):
+    def fail(*arguments, **options):
+        raise RuntimeError("it went away")
+
+    monkeypatch.setenv("BROWSER_PATH", "/usr/bin/some-browser")
+    monkeypatch.setattr("plotly.graph_objects.Figure.write_image", fail)
+    assert run(path, "--step", 1, "-o", tmp_path / "a.png") == 2
+    assert capsys.readouterr().err == "The browser at /usr/bin/some-browser could not draw the picture.\n"
+
+
 def test_pictures_without_a_browser_are_one_sentence(path, tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("BROWSER_PATH", raising=False)
     monkeypatch.setattr(cli.shutil, "which", lambda name: None)

@@ -27,7 +27,7 @@ def tiny_qwen(seed: int = 0, scale: float = 4.0) -> Qwen2_5_VLForConditionalGene
     vision.depth, vision.hidden_size, vision.intermediate_size, vision.num_heads = 1, 32, 64, 2
     vision.fullatt_block_indexes, vision.out_hidden_size = [0], 32
     torch.manual_seed(seed)
-    model = Qwen2_5_VLForConditionalGeneration(config).eval()
+    model = Qwen2_5_VLForConditionalGeneration(config).float().eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if parameter.ndim == 2 and "embed" not in name:

@@ -72,7 +72,15 @@ def _export(options: argparse.Namespace) -> None:
         options.output.write_text(figure.to_json() + "\n", encoding="utf-8")
         return
     find_browser()
-    figure.write_image(options.output, format=kind)
+    try:
+        figure.write_image(options.output, format=kind)
+    except OSError:
+        raise
+    # A browser can fail in any way, and kaleido hands each one on as it is.
+    except Exception as error:
+        raise ExportError(
+            f"The browser at {os.environ['BROWSER_PATH']} could not draw the picture."
+        ) from error
 
 
 def find_run(trace: Trace, name: str | None) -> Run:

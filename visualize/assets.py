@@ -19,6 +19,7 @@ SCRIPTS = (
     "answer.js",
     "controls.js",
     "keys.js",
+    "legend.js",
     "look.js",
     "player.js",
 )

@@ -8,7 +8,7 @@ from plotly.graph_objects import Figure
 
 from recap.events import Iteration, Run, Trace
 from visualize.origins import contributions
-from visualize.theme import KEYS, LIGHT, ThemeName, base_layout, plotly_text, recolour
+from visualize.theme import KEYS, LIGHT, ThemeName, base_layout, plotly_text, themed_figure
 from visualize.token_forms import TokenForms
 
 
@@ -52,6 +52,8 @@ def fusion_figure(
                 "x": [getattr(row, name) for row in node.retrieved],
                 "marker": {"color": [colour or LIGHT[row.source] for row in node.retrieved]},
                 "hovertemplate": f"{name} %{{x:.4f}}<extra></extra>",
+                "texttemplate": f"{name} %{{x:.3f}}",
+                "textposition": "outside",
                 "offsetgroup": name,
                 "showlegend": False,
             }
@@ -79,7 +81,12 @@ def fusion_figure(
     layout["margin"] = {"l": 120, "r": 24, "t": 56, "b": 40}
     after = plotly_text(forms.form(node.token_id))
     layout["title"] = {"text": f"After {after}: prior \u00d7 confidence \u2192 weight, and the kept top-8"}
-    layout["xaxis"] = {"domain": [0, 0.42], "range": [0, 1.02], "gridcolor": LIGHT["grid"]}
+    layout["xaxis"] = {
+        "domain": [0, 0.42],
+        "range": [0, 1.45],
+        "tickvals": [0, 0.5, 1],
+        "gridcolor": LIGHT["grid"],
+    }
     layout["yaxis"] = {"autorange": "reversed", "automargin": True}
     layout["xaxis2"] = {"domain": [0.6, 1], "gridcolor": LIGHT["grid"], "anchor": "y2", "rangemode": "tozero"}
     layout["yaxis2"] = {
@@ -89,5 +96,4 @@ def fusion_figure(
         "ticktext": kept,
     }
     layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 1, "xanchor": "right"}
-    layout["paper_bgcolor"] = "rgba(0,0,0,0)"
-    return Figure(recolour({"data": data, "layout": layout}, theme))
+    return themed_figure(data, layout, theme)

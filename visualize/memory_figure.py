@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from plotly.graph_objects import Figure
 
 from recap.events import Iteration, MemorySizes, MemoryWrite, Run, Source
-from visualize.theme import KEYS, LIGHT, ThemeName, base_layout, recolour
+from visualize.theme import KEYS, LIGHT, ThemeName, base_layout, themed_figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,4 +67,4 @@ def memory_figure(run: Run, theme: ThemeName = "light") -> Figure:
     layout["xaxis"] = {"title": {"text": "pass"}, "gridcolor": LIGHT["grid"], "zeroline": False}
     layout["yaxis"] = {"title": {"text": "rows"}, "gridcolor": LIGHT["grid"], "rangemode": "tozero"}
     layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
-    return Figure(recolour({"data": data, "layout": layout}, theme))
+    return themed_figure(data, layout, theme)

@@ -10,7 +10,7 @@ from plotly.graph_objects import Figure
 from recap import metrics
 from recap.events import Run, Trace
 from visualize.origins import output_spans
-from visualize.theme import KEYS, LIGHT, ThemeName, base_layout, plotly_text, recolour
+from visualize.theme import KEYS, LIGHT, ThemeName, base_layout, plotly_text, themed_figure
 from visualize.token_forms import TokenForms
 
 
@@ -37,7 +37,7 @@ def lanes_figure(trace: Trace, theme: ThemeName = "light") -> Figure:
                 "customdata": sizes,
                 "marker": {
                     "color": [LIGHT["edge"], *[colour] * (len(ends) - 1)],
-                    "line": {"color": LIGHT["background"], "width": 1},
+                    "line": {"color": LIGHT["background"], "width": 0.5},
                 },
                 "hovertemplate": "%{customdata} tokens in %{x:.4f} s<extra></extra>",
             }
@@ -46,7 +46,7 @@ def lanes_figure(trace: Trace, theme: ThemeName = "light") -> Figure:
     layout["margin"] = {"l": 96, "r": 24, "t": 24, "b": 44}
     layout["xaxis"] = {"title": {"text": "seconds, measured"}, "gridcolor": LIGHT["grid"], "zeroline": False}
     layout["yaxis"] = {"autorange": "reversed", "automargin": True}
-    return Figure(recolour({"data": data, "layout": layout}, theme))
+    return themed_figure(data, layout, theme)
 
 
 def accepted_lengths_figure(run: Run, theme: ThemeName = "light") -> Figure:
@@ -66,7 +66,7 @@ def accepted_lengths_figure(run: Run, theme: ThemeName = "light") -> Figure:
     layout["yaxis"] = {"title": {"text": title}, "gridcolor": LIGHT["grid"]}
     layout["xaxis"] = {"title": {"text": "pass"}}
     layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
-    return Figure(recolour({"data": data, "layout": layout}, theme))
+    return themed_figure(data, layout, theme)
 
 
 def text_html(trace: Trace, run: Run) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from plotly.graph_objects import Figure
+
 ThemeName = Literal["light", "dark"]
 #: Who proposed a token. `draft` stands for a draft token of a run that was not recorded node by node.
 Proposer = Literal["G", "C", "U", "suffix", "target", "draft"]
@@ -23,7 +25,7 @@ LIGHT: dict[str, str] = {
     "background": "#FFFFFF",
     "ink": "#1B2430",
     "muted": "#5D6878",
-    "faint": "#98A2B1",
+    "faint": "#6B7585",
     "edge": "#CBD2DC",
     "grid": "#EEF1F5",
     "accepted": "#222E3C",
@@ -39,7 +41,7 @@ DARK: dict[str, str] = {
     "background": "#171C24",
     "ink": "#E8ECF2",
     "muted": "#A3AEBD",
-    "faint": "#748093",
+    "faint": "#8793A4",
     "edge": "#3E4857",
     "grid": "#222934",
     "accepted": "#F0F3F7",
@@ -90,6 +92,12 @@ def recolour(figure: Any, theme: ThemeName) -> Any:
     return walk(figure, False)
 
 
+def themed_figure(data: list[dict[str, Any]], layout: dict[str, Any], theme: ThemeName) -> Figure:
+    """A figure to save or show by itself: on the theme's own background, without plotly's default template."""
+    layout = layout | {"paper_bgcolor": LIGHT["background"], "template": {"data": {}, "layout": {}}}
+    return Figure(recolour({"data": data, "layout": layout}, theme))
+
+
 def plotly_text(text: str) -> str:
     """Text that plotly draws as it reads: no tag, entity or formula is seen in it.
 
@@ -102,6 +110,7 @@ def plotly_text(text: str) -> str:
 def base_layout() -> dict[str, Any]:
     """Layout that all figures share, in the light palette."""
     return {
+        # Transparent: the player draws on its own card.
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "font": {"family": FONT, "size": 12, "color": LIGHT["ink"]},

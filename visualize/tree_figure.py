@@ -22,11 +22,12 @@ from visualize.theme import (
     LABELS,
     LIGHT,
     MARKERS,
+    PALETTES,
     PROPOSERS,
     ThemeName,
     base_layout,
     plotly_text,
-    recolour,
+    themed_figure,
 )
 from visualize.token_forms import TokenForms
 
@@ -51,9 +52,13 @@ def tree_figure(trace: Trace, run: Run, iteration: Iteration, theme: ThemeName =
          "marker": {"symbol": MARKERS[source], "color": LIGHT[source], "size": 11}, "showlegend": True}
         for source in PROPOSERS
     ]  # fmt: skip
-    figure = recolour({"data": data + keys, "layout": layout}, theme)
-    figure["layout"]["paper_bgcolor"] = recolour({"color": LIGHT["background"]}, theme)["color"]
-    return Figure(figure)
+    # Text stands on its edge: a halo keeps it legible, as the player's style sheet does.
+    halo = PALETTES[theme]["background"]
+    shadow = ", ".join(f"{x}px {y}px 1px {halo}" for x in (-1.5, 0, 1.5) for y in (-1.5, 0, 1.5))
+    for item in data:
+        if "textfont" in item:
+            item["textfont"] = item["textfont"] | {"shadow": shadow}
+    return themed_figure(data + keys, layout, theme)
 
 
 def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
     python assets/traces/record.py [--model teaching-qwen] [--out assets/traces]
 
-All questions belong to one stream, so U arrives filled from those before, as for a visitor who asks several questions.
-Each method is run once unrecorded first, so that the recorded run meets warm code; both start from the same U.
+All questions belong to one stream, which has answered some questions of the workload before, so U arrives filled, as for
+a visitor who has asked several questions. Each method is run once unrecorded first, so that the recorded run meets warm
+code; both start from the same U.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from recap.trace_io import save_trace  # noqa: E402
 
 METHODS = ("ar", "recap@63", "recap@16")
 MAX_NEW_TOKENS = 200
+NUM_EARLIER_QUESTIONS = 12
 
 
 def main() -> int:
@@ -37,6 +39,13 @@ def main() -> int:
     warm_up(target)
     examples = ROOT / "assets" / "examples"
     streams = {method: Memories(target.vocab_size) for method in METHODS}
+    earlier, _ = read_workload(ROOT / "assets" / "workload")
+    for conversation in select_spread(earlier, NUM_EARLIER_QUESTIONS):
+        image = open_picture(conversation.image).image if conversation.image else None
+        request = target.build_request(image, conversation.turns[0], MAX_NEW_TOKENS)
+        for method in METHODS:
+            for _ in RecordedRun(target, request, method, streams[method]):
+                pass
     for number, example in enumerate(json.loads((examples / "questions.json").read_text(encoding="utf-8")), start=1):
         picture = open_picture(examples / example["image"])
         request = target.build_request(picture.image, example["question"], MAX_NEW_TOKENS)

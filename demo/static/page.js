@@ -31,7 +31,7 @@ window.RecapPage = (function () {
       make("nav", {}, [
         choice,
         make("button", { type: "button", class: "recap-quiet", onclick: () => document.querySelector("#recap-open-trace input, input#recap-open-trace")?.click() ?? document.querySelector("#recap-open-trace").click() }, [value.open]),
-        make("a", { id: "recap-save", class: "recap-quiet", download: "", "data-testid": "recap-save" }, [value.save]),
+        make("a", { id: "recap-save", class: "recap-quiet", download: "", hidden: "", "data-testid": "recap-save" }, [value.save]),
         make("button", { type: "button", class: "recap-quiet recap-icon", "aria-label": value.theme, title: value.theme, onclick: () => document.body.classList.toggle("dark") }, ["◐"]),
         panelButton,
       ]));
@@ -112,7 +112,7 @@ window.RecapPage = (function () {
       state = await (await fetch("recap/model", { cache: "no-store" })).json();
     } catch { /* the server may be starting again: ask once more */ }
     element.textContent = state.sentence;
-    element.hidden = !state.sentence;
+    element.hidden = !state.sentence || state.state === "none";
     if (state.state === "loading") setTimeout(() => watchModel(element), 1000);
   }
 
@@ -161,7 +161,10 @@ window.RecapPage = (function () {
     if (!isFirst) selected(page.player.state());
     chooseOption(source);
     const save = document.getElementById("recap-save");
-    if (save) save.href = `${source.url}/trace`;
+    if (save) {
+      save.href = `${source.url}/trace`;
+      save.hidden = false;
+    }
     if (source.kind !== "recorded") writeAddress({});
     if (source.kind === "live") showPanel(false);
   }

@@ -51,7 +51,9 @@ class RowIndex:
         new = np.flatnonzero(is_written.any(axis=1))[-MAX_ROWS:]
         kept = self._order[is_alive]
         kept = kept[max(0, len(kept) + len(new) - MAX_ROWS) :]
-        slots = np.setdiff1d(np.arange(MAX_ROWS), kept)[: len(new)]
+        is_free = np.ones(MAX_ROWS, np.bool_)
+        is_free[kept] = False
+        slots = np.flatnonzero(is_free)[: len(new)]
         self._contexts[slots] = contexts[new]
         self._is_written[slots] = is_written[new]
         self._batches[slots] = memories.batch

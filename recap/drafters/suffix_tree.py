@@ -2,16 +2,16 @@
 
 Two counted suffix trees: a LOCAL one over this request's prompt and answer, a GLOBAL one over the answers of earlier
 requests. Both are at most 64 tokens deep, match and continuation together. For every suffix of the text that a tree
-knows, of length p, a draft of at most p nodes is grown below it: the open node with the highest product of count ratios
-comes next (count of the child / count of the parent, along the path), none below 0.1. Of all drafts of both trees the
-one with the largest sum of these products is verified.
+knows, of length p, a draft of at most 4 p nodes is grown below it: the open node with the highest product of count
+ratios comes next (count of the child / count of the parent, along the path), none below 0.1. Of all drafts of both
+trees the one with the largest sum of these products is verified.
 
 The counts are kept in suffix automata (`recap.suffix`): a state stands for all strings that end at the same places, so
 its count is theirs, and the suffixes of one state differ in p alone. A count includes the occurrence at the very end of
 the text, which nothing follows yet.
 
-The original lets users scale the draft with p; here the factor is 1 and the limit 64 nodes. With `is_tree=False` only
-the most frequent child is followed: the original's greedy path.
+The original leaves the factor of p to the user; 4 is SAM's slope too, and the limit is 64 nodes. With `is_tree=False`
+only the most frequent child is followed: the original's greedy path.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from recap.verification import Outcome
 
 MAX_DEPTH = 64
 MAX_DRAFT_NODES = 64
+NODES_PER_MATCHED_TOKEN = 4
 MIN_PROBABILITY = 0.1
 #: Tokens of earlier answers that the global tree holds; when there are more, the older half goes.
 MAX_GLOBAL_TOKENS = 1 << 17
@@ -150,7 +151,7 @@ def best_draft(arrays, state, length, is_tree):
             draft = _grow_draft(arrays, state, match_length, is_tree)
             if draft[-1] > best:
                 token_ids, parents, best = draft
-            if 2 * match_length <= MAX_DEPTH:
+            if match_length + NODES_PER_MATCHED_TOKEN * match_length <= MAX_DEPTH:
                 # The depth no longer binds, so the drafts of this state's shorter suffixes begin this one.
                 break
             match_length -= 1
@@ -161,7 +162,7 @@ def best_draft(arrays, state, length, is_tree):
 
 @jit
 def _grow_draft(arrays, state, length, is_tree):
-    max_nodes = min(length, MAX_DRAFT_NODES)
+    max_nodes = min(NODES_PER_MATCHED_TOKEN * length, MAX_DRAFT_NODES)
     token_ids = np.empty(max_nodes, np.int64)
     parents = np.empty(max_nodes, np.int32)
     total = 0.0

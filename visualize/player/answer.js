@@ -29,15 +29,14 @@
     }
 
     update(state) {
-      const judged = !["grow", "suffix", "verify"].includes(state.stage().name);
       let last = null;
-      for (const span of this.spans) {
-        const pass = Number(span.dataset.pass);
-        const shown = pass < state.step || (pass === state.step && judged) || pass === 0;
+      state.run.text.forEach((token, index) => {
+        const span = this.spans[index];
+        const shown = state.isShown(token);
         span.hidden = !shown;
-        span.classList.toggle("rp-is-now", shown && pass === state.step);
+        span.classList.toggle("rp-is-now", shown && token[SPAN.pass] === state.step);
         if (shown) last = span;
-      }
+      });
       this.last = last;
       // Reading a place makes the browser lay the page out: once a frame is enough.
       if (!this.pending) this.pending = requestAnimationFrame(() => { this.pending = 0; this.scroll(); });

@@ -36,8 +36,11 @@
     return recap.h("span", Object.assign({ class: "rp-number", "data-value": raw }, attributes), recap.rounded(value, digits));
   };
 
-  // In a narrow column: always so many digits, the whole value in the title.
-  recap.cell = (value, digits) => recap.h("span", { class: "rp-number", "data-value": String(value), title: String(value) }, value.toFixed(digits));
+  // In a narrow column: so many digits, a power of ten for what they would round away, the whole value in the title.
+  recap.cell = function (value, digits) {
+    const isTiny = value !== 0 && value < 0.5 * Math.pow(10, -digits);
+    return recap.h("span", { class: "rp-number", "data-value": String(value), title: String(value) }, isTiny ? value.toExponential(0) : value.toFixed(digits));
+  };
 
   // The same for an element that exists already.
   recap.showNumber = function (element, value, text) {

@@ -25,7 +25,7 @@
       const source = found[FOUND.source];
       const key = found[FOUND.key].map((id) => recap.token(state.form(id)));
       return h("tr", {},
-        h("td", {}, h("div", { class: "rp-found-key" }, recap.marker(state.payload.theme, source), h("b", {}, source), h("span", { class: "rp-key" }, key)),
+        h("td", {}, h("div", { class: "rp-found-key" }, recap.marker(state.payload.theme, source), h("b", {}, source), h("span", { class: "rp-key", title: found[FOUND.key].map((id) => state.form(id)).join("") }, key)),
           h("div", { class: "rp-writer" }, writer(state, found))),
         h("td", { class: "rp-factor" }, recap.number(found[FOUND.prior], 3)),
         h("td", { class: "rp-factor" }, recap.number(found[FOUND.confidence], 3)),

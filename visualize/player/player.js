@@ -51,7 +51,7 @@
       this.panel = h("div", { class: "rp-panel-body", role: "tabpanel", tabindex: "0" });
       const answer = h("div", { class: "rp-answer", role: "region", tabindex: "0", "data-testid": "recap-text" });
       const bar = h("div", { class: "rp-bar-row" });
-      this.help = this.makeHelp();
+      this.help = recap.helpDialog();
       this.element.replaceChildren(summary,
         h("div", { class: "rp-middle" },
           h("section", { class: "rp-card rp-tree-card" }, stages, plot, this.legend),
@@ -82,14 +82,6 @@
       this.element.querySelector(".rp-badges").prepend(choice);
     }
 
-    makeHelp() {
-      const rows = words.keys.map(([key, what]) => h("tr", {}, h("td", {}, h("kbd", {}, key)), h("td", {}, what)));
-      const help = h("dialog", { class: "rp-help", "data-testid": "recap-help", "aria-label": words.help }, h("table", {}, h("tbody", {}, rows)), h("p", {}, words.signs),
-        h("button", { type: "button", class: "rp-close", onclick: () => help.close() }, words.close));
-      help.addEventListener("click", (event) => { if (event.target === help) help.close(); });
-      return help;
-    }
-
     retheme() {
       this.theme = recap.themeName(this.options.theme);
       this.element.dataset.theme = this.theme;
@@ -107,19 +99,9 @@
       this.summary.update(state);
       this.stages.update(state);
       this.answer.update(state);
-      this.drawLegend();
+      recap.drawLegend(this.legend, state, this.act);
       this.drawPanel();
       this.tree.schedule(state, this.theme);
-    }
-
-    drawLegend() {
-      const { keys } = this.state.payload.theme;
-      this.legend.replaceChildren(...["G", "C", "U", "suffix"].map((source) => {
-        const label = words.showSource(keys[source]);
-        return h("button", { type: "button", class: "rp-source", "aria-pressed": this.state.hidden.has(source) ? "false" : "true", "aria-label": label, title: label,
-          onclick: () => this.act.toggleSource(source) }, recap.marker(this.state.payload.theme, source), keys[source]);
-      }), h("span", { class: "rp-source rp-fixed" }, recap.marker(this.state.payload.theme, "target"), keys.target),
-      h("button", { type: "button", class: "rp-source rp-helper", "aria-label": words.help, title: words.help, onclick: this.act.toggleHelp }, "?"));
     }
 
     drawPanel() {

@@ -2,7 +2,7 @@
 (function (recap) {
   "use strict";
 
-  // Places of a node's values in the payload, in the order that payload.py sends them.
+  // Places of a node's values in the payload, in the order that pass_payload.py sends them.
   recap.NODE = { token: 0, parent: 1, depth: 2, pop: 3, source: 4, q: 5, score: 6, greedy: 7, scores: 8, retrieved: 9, kept: 10 };
   recap.FOUND = { source: 0, key: 1, row: 2, prior: 3, confidence: 4, weight: 5, age: 6 };
   recap.ROW = { ids: 0, probabilities: 1, confidence: 2, request: 3, pass: 4 };
@@ -53,6 +53,14 @@
       if (!stages.length) return { name: "write", made: 0 };
       return stages[this.substep === null ? stages.length - 1 : this.substep];
     }
+
+    // Whether a token stands in the text: those of the current pass do once they are committed.
+    isShown(span) {
+      const pass = span[recap.SPAN.pass];
+      return pass < this.step || pass === 0 || (pass === this.step && !["grow", "suffix", "verify"].includes(this.stage().name));
+    }
+
+    shownTokens() { return this.run.text.filter((span) => this.isShown(span)).length; }
 
     goTo(place) {
       if (place.run !== undefined && this.payload) {

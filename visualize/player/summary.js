@@ -70,6 +70,17 @@
     return tokens;
   }
 
+  // The run's measured clock at the end of the stage that is shown; while the tree grows, at the start of its pass.
+  function clock(state) {
+    const { ends } = state.run;
+    if (!state.pass) return ends[ends.length - 1] || 0;
+    const [draft, verify, commit] = state.pass.seconds;
+    const start = ends[state.step - 1];
+    const after = { grow: start, suffix: start + draft, verify: start + draft + verify, commit: start + draft + verify + commit };
+    const stage = state.stage().name;
+    return stage in after ? after[stage] : ends[state.step];
+  }
+
   recap.Summary = class {
     constructor(root) { this.root = root; }
 
@@ -86,13 +97,13 @@
     }
 
     update(state) {
-      const now = state.run.ends[Math.min(state.step, state.run.ends.length - 1)] || 0;
+      const now = clock(state);
       const share = `${(100 * now) / this.scale}%`;
       this.cursor.style.left = share;
       this.cursor.dataset.value = String(now);
       for (const item of this.lanes) {
         item.future.style.left = share;
-        const tokens = tokensAt(item.run, now);
+        const tokens = item.run === state.run ? state.shownTokens() : tokensAt(item.run, now);
         item.count.replaceChildren(recap.number(tokens, 0), ` of ${item.run.totals.num_tokens}`);
       }
       this.cursor.dataset.time = recap.seconds(now);

@@ -1,0 +1,62 @@
+"""Rules for single values of a trace; each raises `TraceError` with the value's place for the first that breaks it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
+
+from recap.errors import TraceError
+
+#: Ids fit a signed 32-bit integer; above it a browser would round them sooner or later.
+MAX_TOKEN_ID = 2**31 - 1
+_KEY_LENGTH = {"G": 3, "C": 2, "U": 1}
+
+
+def check_key(place: str, source: str, key_ids: Sequence[int]) -> None:
+    """A memory key: valid ids, as many as the map is keyed by."""
+    check_ids(f"{place}.key_ids", key_ids)
+    if len(key_ids) != _KEY_LENGTH[source]:
+        fail(f"{place}.key_ids", f"must have length {_KEY_LENGTH[source]} in map {source}", len(key_ids))
+
+
+def check_row_index(place: str, row: int, num_rows: int) -> None:
+    """A number of a row in the run's table."""
+    if not 0 <= row < num_rows:
+        fail(place, f"must be a row of the run's table of {num_rows}", row)
+
+
+def check_ids(place: str, token_ids: Iterable[int]) -> None:
+    """Token ids that are not negative and that a browser can hold."""
+    for token_id in token_ids:
+        if not 0 <= token_id <= MAX_TOKEN_ID:
+            fail(place, "must hold token ids from 0 to 2147483647", token_id)
+
+
+def check_shares(place: str, values: Iterable[float]) -> None:
+    """Numbers from 0 to 1, with room for rounding."""
+    for value in values:
+        if not 0 <= value <= 1 + 1e-6:
+            fail(place, "must be from 0 to 1", value)
+
+
+def check_finite(place: str, values: Iterable[float]) -> None:
+    """Numbers that are neither infinite nor undefined."""
+    for value in values:
+        if not math.isfinite(value):
+            fail(place, "must be finite", value)
+
+
+def check_seconds(place: str, value: float) -> None:
+    """A duration, finite and not negative."""
+    if not (math.isfinite(value) and value >= 0):
+        fail(place, "must be a finite number of seconds, zero or more", value)
+
+
+def fail(place: str, rule: str, got: object) -> NoReturn:
+    """Raise `TraceError` with the place, the rule and what came, as one sentence."""
+    try:
+        shown = repr(got)
+    except ValueError:  # a whole number with more digits than Python prints
+        shown = "a huge number"
+    raise TraceError(f"{place} {rule}; got {shown if len(shown) <= 80 else shown[:77] + '...'}.")
