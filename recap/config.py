@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -64,9 +65,11 @@ class RecapConfig:
             raise ValueError(f"fusion must be one of {', '.join(FUSION_RULES)}; got fusion={self.fusion!r}")
         for name, choices in (("expansion", get_args(Expansion)), ("root_fallback", get_args(RootFallback))):
             if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be one of {', '.join(choices)}; got {name}={getattr(self, name)!r}")
+                raise ValueError(
+                    f"{name} must be one of {', '.join(choices)}; got {name}={getattr(self, name)!r}"
+                )
         priors = self.specificity_priors
-        descending = all(a >= b for a, b in zip(priors, priors[1:], strict=False))
+        descending = all(a >= b for a, b in itertools.pairwise(priors))
         if len(priors) != 3 or not all(0 < p < math.inf for p in priors) or not descending:
             raise ValueError(
                 f"specificity_priors must be three positive, not increasing numbers; got specificity_priors={priors}"

@@ -26,8 +26,8 @@ def generate(
 ) -> Iterator[Event]:
     """Decode a request greedily; with exact arithmetic the tokens do not depend on the drafter.
 
-    Yields one `Prefill`, an `Iteration` a verification pass, and a `Finished`. The clock of the events covers image encoding,
-    prefill and decoding; recording happens outside it.
+    Yields one `Prefill`, an `Iteration` a verification pass, and a `Finished`. The clock of the events covers image
+    encoding, prefill and decoding; recording happens outside it.
 
     Args:
         target: the model.
@@ -166,7 +166,8 @@ def _one_pass(
 def _check_finite(scores: Scores) -> None:
     if not np.isfinite(scores.top_scores[:, 0]).all():
         raise ModelError(
-            "The model's scores are not finite, so the run was stopped: load the model in float32 (or bfloat16) and try again."
+            "The model's scores are not finite, so the run was stopped: "
+            "load the model in float32 (or bfloat16) and try again."
         )
 
 

@@ -22,8 +22,8 @@ class PredictionRow:
     """Top-K of the target at one evaluated position (Eq. 2).
 
     `token_ids` and `probabilities` have length K, probabilities descending and summing to 1 over the K; `confidence`
-    is exp(-entropy), in [1/K, 1]. `written_in_request` and `written_in_pass` tell the writer: the request's number in its stream
-    (from 1) and the pass in that request (0 = prefill).
+    is exp(-entropy), in [1/K, 1]. `written_in_request` and `written_in_pass` tell the writer: the request's number in
+    its stream (from 1) and the pass in that request (0 = prefill).
     """
 
     token_ids: tuple[int, ...]
@@ -37,9 +37,9 @@ class PredictionRow:
 class RetrievedRow:
     """One row found when a node was expanded, most specific first.
 
-    `row` is an index into the run's `rows`; `prior` is alpha by rank (1 where the rule drops it), `confidence` the c that the
-    rule used (1 where it drops it), `weight` the normalised w of Eq. 4; `age_in_passes` counts target passes of the
-    stream since the row was written (1 = the pass before this one).
+    `row` is an index into the run's `rows`; `prior` is alpha by rank (1 where the rule drops it), `confidence` the c
+    that the rule used (1 where it drops it), `weight` the normalised w of Eq. 4; `age_in_passes` counts target passes
+    of the stream since the row was written (1 = the pass before this one).
     """
 
     source: Source
@@ -55,8 +55,9 @@ class RetrievedRow:
 class Node:
     """A node of the verified tree. `parent` is a packed index, -1 for the root.
 
-    `pop_order` numbers nodes as the search made them (root 0, then 1, 2, ...; suffix nodes after all of them). `rank` is the
-    place among the siblings. `q` (Eq. 6) and `score` (phi, Eq. 8) are None for suffix nodes; both are 1 at the root.
+    `pop_order` numbers nodes as the search made them (root 0, then 1, 2, ...; suffix nodes after all of them). `rank`
+    is the place among the siblings. `q` (Eq. 6) and `score` (phi, Eq. 8) are None for suffix nodes; both are 1 at the
+    root.
     `greedy_id` is the target's choice after this node; `top_scores` its two highest raw scores (logits).
     `retrieved` holds the rows found here when the search expanded this node (empty: never expanded, or no row),
     `kept_ids`/`kept_probabilities` the fused top-K that its children were drawn from.
@@ -165,8 +166,8 @@ class Prefill:
 class Iteration:
     """One verification pass.
 
-    `prefix_length` counts the cached positions before it (prompt and committed tokens without the root). `num_nodes` counts
-    draft nodes, the root not included. `accepted` are packed indices of the accepted path after any cut, in path order;
+    `prefix_length` counts the cached positions before it (prompt and committed tokens without the root). `num_nodes`
+    counts draft nodes, the root not included. `accepted` are packed indices of the accepted path after any cut, in path order;
     `committed_ids` their tokens plus the target-selected token (`target_selected_id`, None where an end token or
     the length cap cut before it). `stop_reason` is set on the pass that ended the run.
     """

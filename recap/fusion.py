@@ -29,8 +29,8 @@ class Fused(NamedTuple):
     Attributes:
         token_ids: int32 [n <= K], kept tokens, highest mass first.
         q: float64 [n], their probabilities (Eq. 6).
-        priors, confidences, weights: float64 [num_rows], alpha, c and w of Eq. 4 as the rule used them; a factor that the
-            rule drops is 1, and a row that it leaves out has weight 0.
+        priors, confidences, weights: float64 [num_rows], alpha, c and w of Eq. 4 as the rule used them; a factor that
+            the rule drops is 1, and a row that it leaves out has weight 0.
     """
 
     token_ids: np.ndarray
@@ -84,7 +84,9 @@ def fuse(
         weights,
     )
     count = mix_rows(ids, masses, weights, num_rows, scratch_ids, scratch_mass, out_ids, out_q)
-    return Fused(out_ids[:count], out_q[:count], priors[:num_rows], used_confidences[:num_rows], weights[:num_rows])
+    return Fused(
+        out_ids[:count], out_q[:count], priors[:num_rows], used_confidences[:num_rows], weights[:num_rows]
+    )
 
 
 def _scratch() -> tuple[np.ndarray, np.ndarray]:
@@ -93,10 +95,14 @@ def _scratch() -> tuple[np.ndarray, np.ndarray]:
 
 
 @jit
-def weigh_rows(row_confidences, num_rows, is_unigram_last, specificity_priors, rule, priors, confidences, weights):
+def weigh_rows(
+    row_confidences, num_rows, is_unigram_last, specificity_priors, rule, priors, confidences, weights
+):
     """Fill alpha, c and w [num_rows] of Eq. 4 under a rule; rows in falling specificity. See `fuse`."""
     for j in range(num_rows):
-        priors[j] = 1.0 if rule in (NO_PRIOR, UNIFORM, HARD_GATE, BACK_OFF, UNIGRAM) else specificity_priors[j]
+        priors[j] = (
+            1.0 if rule in (NO_PRIOR, UNIFORM, HARD_GATE, BACK_OFF, UNIGRAM) else specificity_priors[j]
+        )
         confidences[j] = 1.0 if rule in (NO_CONFIDENCE, UNIFORM, BACK_OFF, UNIGRAM) else row_confidences[j]
         weights[j] = 0.0
     if rule == HARD_GATE:

@@ -54,7 +54,9 @@ class Memories:
     def __init__(self, vocab_size: int) -> None:
         """`vocab_size`: width V of the target's scores, 1..2^21 - 1. Raises ValueError outside."""
         if not 1 <= vocab_size < MAX_VOCAB_SIZE:
-            raise ValueError(f"vocab_size must be from 1 to {MAX_VOCAB_SIZE - 1}; got vocab_size={vocab_size}")
+            raise ValueError(
+                f"vocab_size must be from 1 to {MAX_VOCAB_SIZE - 1}; got vocab_size={vocab_size}"
+            )
         self.vocab_size = vocab_size
         self.reset()
 
@@ -136,7 +138,9 @@ class Memories:
         self.unigram = reserve(self.unigram, num_nodes)
         written = np.empty((num_nodes, 3), np.bool_)
         for column, arrays in enumerate((self.trigram, self.bigram, self.unigram)):
-            written[:, column] = _write_map(arrays, contexts, *rows, self.request, self.pass_index, self.batch)
+            written[:, column] = _write_map(
+                arrays, contexts, *rows, self.request, self.pass_index, self.batch
+            )
         return written
 
     def snapshot(self) -> MemorySnapshot:

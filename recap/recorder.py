@@ -178,7 +178,9 @@ class Recorder:
         config, memories = drafter.config, drafter.memories
         if tree.pop_orders[index] >= config.max_nodes or tree.depths[index] >= config.max_depth:
             return (), (), ()
-        found = [(s, row) for s in SOURCES if (row := memories.lookup(s, tuple(context.tolist()))) is not None]
+        found = [
+            (s, row) for s in SOURCES if (row := memories.lookup(s, tuple(context.tolist()))) is not None
+        ]
         if not found:
             return (), (), ()
         fused = fuse(
@@ -214,7 +216,13 @@ class Recorder:
         if batch != stored.batch:
             row = len(self._rows)
             self._rows.append(
-                _row_record(stored.token_ids, stored.probabilities, stored.confidence, stored.request, stored.pass_index)
+                _row_record(
+                    stored.token_ids,
+                    stored.probabilities,
+                    stored.confidence,
+                    stored.request,
+                    stored.pass_index,
+                )
             )
             self._row_numbers[source, key] = (stored.batch, row)
         return row

@@ -105,7 +105,9 @@ def describe_request(request: Request, question: str, image: ImageInfo | None = 
     )
 
 
-def token_table(target: DescribedTarget, prompt_ids: Sequence[int], runs: Sequence[Run]) -> tuple[TokenForm, ...]:
+def token_table(
+    target: DescribedTarget, prompt_ids: Sequence[int], runs: Sequence[Run]
+) -> tuple[TokenForm, ...]:
     """A form for every token id that a request or its runs mention, by id."""
     ids = set(prompt_ids)
     for run in runs:

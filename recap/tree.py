@@ -71,7 +71,12 @@ def pack_tree(
     """
     num_nodes = len(token_ids)
     parents = np.array(parent_indices, np.int32)
-    if num_nodes == 0 or parents[0] != -1 or np.any(parents[1:] >= np.arange(1, num_nodes)) or np.any(parents[1:] < 0):
+    if (
+        num_nodes == 0
+        or parents[0] != -1
+        or np.any(parents[1:] >= np.arange(1, num_nodes))
+        or np.any(parents[1:] < 0)
+    ):
         raise ValueError(
             f"parent_indices must start with -1 and name an earlier node each; got {list(parent_indices)[:8]}"
         )
@@ -137,7 +142,7 @@ def _preorder(parents):
 def path_contexts(token_ids, parent_indices, u, v):
     """The last three tokens at each node under its own path: int64 [num_nodes, 3].
 
-    `u`, `v` are the two history tokens before the root, -1 where the history is shorter. Nodes come after their parents.
+    `u`, `v` are the two history tokens before the root, -1 where the history is shorter. Parents come before nodes.
     """
     contexts = np.empty((len(token_ids), 3), np.int64)
     contexts[0, 0] = u

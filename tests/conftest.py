@@ -31,6 +31,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     hypothesis.settings.load_profile("full" if config.getoption("--full") else "default")
+    if config.getoption("--full"):
+        os.environ.setdefault("RECAP_TEST_SCALE", "1")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -51,7 +51,9 @@ def unseen_questions() -> list[tuple[Image.Image, str]]:
     return asked
 
 
-def output_ids(target: TransformersTarget, method: str, request: Request, memories: Memories | None) -> list[int]:
+def output_ids(
+    target: TransformersTarget, method: str, request: Request, memories: Memories | None
+) -> list[int]:
     drafter = make_drafter(method, target.vocab_size, target.blocked_ids, memories)
     *_, finished = generate(target, drafter, request)
     assert isinstance(finished, Finished)

@@ -20,7 +20,9 @@ def expected_top(row: np.ndarray, width: int) -> list[int]:
 
 @pytest.mark.parametrize("vocab_size", [1, 3, 8, 9, 500])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-def test_the_highest_scores_come_first_and_ties_go_to_the_lower_id(vocab_size: int, dtype: torch.dtype) -> None:
+def test_the_highest_scores_come_first_and_ties_go_to_the_lower_id(
+    vocab_size: int, dtype: torch.dtype
+) -> None:
     rng = np.random.default_rng(vocab_size)
     # Few distinct values, both zeros among them, so that ties are everywhere.
     values = np.append(rng.normal(size=6), [0.0, -0.0])
@@ -38,7 +40,11 @@ def test_the_highest_scores_come_first_and_ties_go_to_the_lower_id(vocab_size: i
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["why"][:30])
 def test_A16_ties(case: dict) -> None:
-    for key, dtype in (("expect_id", torch.float32), ("expect_id_fp32", torch.float32), ("expect_id_bf16", torch.bfloat16)):
+    for key, dtype in (
+        ("expect_id", torch.float32),
+        ("expect_id_fp32", torch.float32),
+        ("expect_id_bf16", torch.bfloat16),
+    ):
         if key in case:
             scores = score_positions(torch.tensor([case["logits"]]).to(dtype))
             assert scores.greedy_ids.tolist() == [case[key]]

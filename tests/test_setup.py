@@ -40,9 +40,9 @@ esac
 def checkout(tmp_path):
     """A copy of the start script with a stand-in Python; returns a function that starts it."""
     root, tools = tmp_path / "checkout", tmp_path / "tools"
-    (root / "demo").mkdir(parents=True)
-    tools.mkdir()
-    for name in ("demo/run", "demo/setup.sh", "requirements.txt"):
+    for folder in (root / "demo", root / "tests", tools):
+        folder.mkdir(parents=True)
+    for name in ("demo/run", "demo/setup.sh", "requirements.txt", "tests/run", "tests/requirements.txt"):
         shutil.copy(ROOT / name, root / name)
     (root / "demo" / "app.py").write_text("", "utf-8")
     for name in (
@@ -67,13 +67,13 @@ def checkout(tmp_path):
     log = tmp_path / "pip.log"
     log.touch()
 
-    def start(python="python3.12", **environment):
+    def start(python="python3.12", command=("demo/run", "--port", "1"), **environment):
         if python:
             path = tools / python
             path.write_text(FAKE_PYTHON, "utf-8")
             path.chmod(0o755)
         result = subprocess.run(
-            [str(root / "demo" / "run"), "--port", "1"],
+            [str(root / command[0]), *command[1:]],
             env={"PATH": str(tools), "FAKE_LOG": str(log), **environment},
             capture_output=True,
             text=True,
@@ -82,7 +82,7 @@ def checkout(tmp_path):
         result.installs = len(log.read_text("utf-8").splitlines())
         return result
 
-    start.root = root
+    start.root, start.tools = root, tools
     return start
 
 
@@ -146,6 +146,42 @@ def test_a_checkout_that_cannot_be_written_to_is_one_sentence(checkout):
     assert result.returncode == 1
     assert "cannot be written to" in result.stderr
     assert len(result.stderr.strip().splitlines()) == 1
+
+
+def add_tool(folder, name, script):
+    path = folder / name
+    path.write_text(f"#!/bin/bash\n{script}\n", "utf-8")
+    path.chmod(0o755)
+
+
+TESTS = ("tests/run", "-k", "something")
+
+
+def test_tests_run_installs_both_lists_and_says_when_the_browser_tests_are_skipped(checkout):
+    add_tool(checkout.tools, "id", "echo 1000")
+    result = checkout(command=TESTS)
+    assert result.returncode == 0, result.stderr
+    assert result.installs == 2
+    assert "No Chromium found: the browser tests will be skipped." in result.stdout
+    assert result.stdout.endswith("started -m pytest -rs -k something\n")
+
+
+def test_ci_insists_on_a_browser(checkout):
+    add_tool(checkout.tools, "id", "echo 1000")
+    result = checkout(command=TESTS, CI="true")
+    assert result.returncode == 1
+    assert "CI needs Chromium" in result.stderr
+    assert "started" not in result.stdout
+
+
+def test_root_on_debian_gets_chromium_from_the_distribution(checkout):
+    add_tool(checkout.tools, "id", "echo 0")
+    chromium = checkout.tools / "chromium"
+    add_tool(checkout.tools, "apt-get", f'[ "$1" = update ] || cp "$0" {chromium}')
+    result = checkout(command=TESTS, CI="true")
+    assert result.returncode == 0, result.stderr
+    assert "Installing Chromium" in result.stdout
+    assert "skipped" not in result.stdout
 
 
 def test_the_page_s_front_matter_and_the_pins_agree():

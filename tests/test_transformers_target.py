@@ -1,4 +1,4 @@
-"""The real targets: packed passes over the cache equal fresh full passes, and every run equals the library's greedy text."""
+"""The real targets: packed passes equal fresh full passes, and every run equals the library's greedy text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from recap.tree import DraftTree, pack_tree
 
 
 class GapDrafter(AutoregressiveDrafter):
-    """Knows the answer, and proposes each of its next tokens as the LAST of several siblings, so that paths have gaps."""
+    """Knows the answer, and proposes its next tokens each as the LAST of several siblings: paths have gaps."""
 
     max_tree_nodes = 64
 
@@ -43,7 +43,9 @@ class GapDrafter(AutoregressiveDrafter):
             node = len(tokens) - 1
         return pack_tree(tokens, parents)
 
-    def observe(self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: object) -> None:
+    def observe(
+        self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: object
+    ) -> None:
         self._num_committed += len(outcome.committed_ids)
 
 
@@ -100,7 +102,9 @@ def test_rotary_positions_equal_the_models_own(
     asked = tiny.build_request(picture(1, size), "What is this?", max_new_tokens=12)
     seen = []
     original = tiny.family.position_ids
-    monkeypatch.setattr(tiny.family, "position_ids", lambda positions: seen.append(original(positions)) or seen[-1])
+    monkeypatch.setattr(
+        tiny.family, "position_ids", lambda positions: seen.append(original(positions)) or seen[-1]
+    )
     finished, iterations = run(tiny, AutoregressiveDrafter(), asked)
     ids = torch.from_numpy(np.append(asked.prompt_ids, finished.output_ids))[None]
     types = torch.zeros_like(ids)
@@ -142,7 +146,13 @@ def test_prompt_rows_are_the_models_predictions_at_eligible_positions(tiny: Tran
 
 def test_A15_no_request_leaves_its_position_offset_behind(tiny: TransformersTarget) -> None:
     wide, tall = picture(1, (392, 56)), picture(2, (56, 392))
-    questions = [(wide, "First?"), (tall, "Second?"), (wide, "First?"), (None, "No picture?"), (wide, "First?")]
+    questions = [
+        (wide, "First?"),
+        (tall, "Second?"),
+        (wide, "First?"),
+        (None, "No picture?"),
+        (wide, "First?"),
+    ]
     for image, question in questions:
         asked = tiny.build_request(image, question, max_new_tokens=16)
         alone = tiny_target(tiny.processor)
@@ -208,7 +218,12 @@ def test_A07_typed_marks_stay_text(teaching: TransformersTarget, question: str) 
 
 def test_harmless_words_are_tokenised_by_the_processor_itself(teaching: TransformersTarget) -> None:
     for question in ("Describe the picture.", "  two\n\nlines ", "naïve ⟨x⟩ 🧋", "a $5 b"):
-        messages = [{"role": "user", "content": [{"type": "image", "image": picture(0)}, {"type": "text", "text": question}]}]
+        messages = [
+            {
+                "role": "user",
+                "content": [{"type": "image", "image": picture(0)}, {"type": "text", "text": question}],
+            }
+        ]
         expected = teaching.processor.apply_chat_template(
             messages, tokenize=True, add_generation_prompt=True, return_dict=True, return_tensors="pt"
         )["input_ids"][0]
@@ -223,7 +238,14 @@ def test_token_bytes_join_to_the_tokenizers_own_text(teaching: TransformersTarge
 
 
 def test_bad_questions_get_one_sentence(teaching: TransformersTarget) -> None:
-    for question, count in (("", 8), (" \n\t", 8), ("Fine?", 0), ("Fine?", 2.5), ("Fine?", 10**6), ("word " * 3000, 8)):
+    for question, count in (
+        ("", 8),
+        (" \n\t", 8),
+        ("Fine?", 0),
+        ("Fine?", 2.5),
+        ("Fine?", 10**6),
+        ("word " * 3000, 8),
+    ):
         with pytest.raises(InputError) as caught:
             teaching.build_request(picture(0), question, count)
         assert "\n" not in str(caught.value)

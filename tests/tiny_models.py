@@ -56,7 +56,9 @@ def full_pass(target: TransformersTarget, request: Request, token_ids: list[int]
         padding = torch.zeros(1, len(token_ids), dtype=inputs["mm_token_type_ids"].dtype)
         inputs["mm_token_type_ids"] = torch.cat([inputs["mm_token_type_ids"], padding], dim=1)
     with torch.inference_mode():
-        return target.model(input_ids=input_ids, attention_mask=torch.ones_like(input_ids), **inputs).logits[0, -1]
+        return target.model(input_ids=input_ids, attention_mask=torch.ones_like(input_ids), **inputs).logits[
+            0, -1
+        ]
 
 
 def library_greedy(target: TransformersTarget, request: Request) -> list[int]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import networkx as nx
 
 #: Points that draw one edge; an edge is a smooth step, level at both ends.
-EDGE_POINTS = 7
+EDGE_POINTS = 9
 
 
 def tree_graph(parents: Sequence[int]) -> nx.DiGraph:

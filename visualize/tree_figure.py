@@ -105,7 +105,7 @@ def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[st
             "mode": "markers+text",
             "x": [place[0] for place in places[: len(nodes)]],
             "y": [place[1] for place in places[: len(nodes)]],
-            "text": [_label(label) for label in labels],
+            "text": [_label(label, index == 0) for index, label in enumerate(labels)],
             "textposition": "middle right",
             "textfont": {"size": 11, "color": [LIGHT["ink"] if kept else LIGHT["muted"] for kept in is_kept]},
             "customdata": list(range(len(nodes))),
@@ -134,7 +134,7 @@ def tree_data(forms: TokenForms, run: Run, iteration: Iteration) -> list[dict[st
                 "mode": "markers+text",
                 "x": [places[-1][0]],
                 "y": [places[-1][1]],
-                "text": [_label(form)],
+                "text": [_label(form, True)],
                 "textposition": "middle right",
                 "textfont": {"size": 12, "color": [LIGHT["ink"]]},
                 "customdata": [SELECTED],
@@ -186,9 +186,10 @@ def _lines(
     }
 
 
-def _label(form: str) -> str:
+def _label(form: str, is_diamond: bool) -> str:
     """The text beside a node, its first letter clear of the marker."""
-    return "\u00a0" + plotly_text(form if len(form) <= MAX_LABEL else form[: MAX_LABEL - 1] + "\u2026")
+    gap = "\u00a0\u00a0" if is_diamond else "\u00a0"
+    return gap + plotly_text(form if len(form) <= MAX_LABEL else form[: MAX_LABEL - 1] + "\u2026")
 
 
 def _hover(label: str, node: Any, source: str) -> str:

@@ -2,9 +2,9 @@
 
     python assets/traces/record.py [--model teaching-qwen] [--out assets/traces]
 
-All questions belong to one stream, which has answered some questions of the workload before, so U arrives filled, as for
-a visitor who has asked several questions. Each method is run once unrecorded first, so that the recorded run meets warm
-code; both start from the same U.
+All questions belong to one stream, which has answered some questions of the workload before, so U arrives filled,
+as for a visitor who has asked several questions. Each method is run once unrecorded first, so that the recorded run
+meets warm code; both start from the same U.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from recap.events import ImageInfo  # noqa: E402 - the repository's root has to be on the path first
+from recap.bench.workload import read_workload, select  # noqa: E402 - the repository's root has to be on the path first
 from recap.memory import Memories  # noqa: E402
-from recap.pictures import open_picture, thumbnail_data_url  # noqa: E402
+from recap.pictures import describe_picture, open_picture  # noqa: E402
 from recap.recording import RecordedRun, build_trace  # noqa: E402
 from recap.targets.loading import load_target, warm_up  # noqa: E402
 from recap.trace_io import save_trace  # noqa: E402
@@ -39,14 +39,16 @@ def main() -> int:
     warm_up(target)
     examples = ROOT / "assets" / "examples"
     streams = {method: Memories(target.vocab_size) for method in METHODS}
-    earlier, _ = read_workload(ROOT / "assets" / "workload")
-    for conversation in select_spread(earlier, NUM_EARLIER_QUESTIONS):
+    workload = select(read_workload(ROOT / "assets" / "workload"), limit=NUM_EARLIER_QUESTIONS)
+    for conversation in workload.conversations:
         image = open_picture(conversation.image).image if conversation.image else None
         request = target.build_request(image, conversation.turns[0], MAX_NEW_TOKENS)
         for method in METHODS:
             for _ in RecordedRun(target, request, method, streams[method]):
                 pass
-    for number, example in enumerate(json.loads((examples / "questions.json").read_text(encoding="utf-8")), start=1):
+    for number, example in enumerate(
+        json.loads((examples / "questions.json").read_text(encoding="utf-8")), start=1
+    ):
         picture = open_picture(examples / example["image"])
         request = target.build_request(picture.image, example["question"], MAX_NEW_TOKENS)
         runs = []
@@ -59,13 +61,12 @@ def main() -> int:
             for _ in recorded:
                 pass
             runs.append(recorded.run())
-        image = ImageInfo(
-            thumbnail_data_url(picture.image), picture.original_size, picture.image.size, picture.notes
-        )
-        trace = build_trace(target, request, example["question"], runs, image)
+        trace = build_trace(target, request, example["question"], runs, describe_picture(picture))
         path = arguments.out / f"{number:02d}-{Path(example['image']).stem}.json"
         save_trace(trace, path)
-        print(f"{path.name}: {len(runs[0].finished.output_ids)} tokens, passes {[r.finished.num_passes for r in runs]}")
+        print(
+            f"{path.name}: {len(runs[0].finished.output_ids)} tokens, passes {[r.finished.num_passes for r in runs]}"
+        )
     return 0
 
 

@@ -30,7 +30,9 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.prompt_ids.ndim != 1 or len(self.prompt_ids) == 0:
-            raise ValueError(f"prompt_ids must be one non-empty row of ids; got shape {self.prompt_ids.shape}")
+            raise ValueError(
+                f"prompt_ids must be one non-empty row of ids; got shape {self.prompt_ids.shape}"
+            )
         if self.max_new_tokens < 1:
             raise ValueError(f"max_new_tokens must be at least 1; got max_new_tokens={self.max_new_tokens}")
 
@@ -85,7 +87,7 @@ class Decoding(Protocol):
     prefix_length: int
 
     def verify(self, tree: DraftTree, want_all_scores: bool = False, want: Collection[Want] = ()) -> Scores:
-        """One pass over root and nodes; each attends to the prefix and its ancestors-and-self at position prefix + depth."""
+        """One pass over root and nodes: each sees the prefix, its ancestors and itself, at position prefix + depth."""
 
     def keep(self, accepted_indices: np.ndarray) -> None:
         """Keep the root's and the accepted nodes' entries behind the prefix, in path order; drop the rest."""

@@ -74,13 +74,15 @@ class TreeCache:
     def keep(self, accepted_indices: np.ndarray) -> None:
         """Keep the root's entry and the accepted nodes' in path order behind the prefix; the rest is dropped.
 
-        `accepted_indices` are packed indices, rising. Entries that already lie in place (a path without gaps) do not move.
+        `accepted_indices` are packed indices, rising. Entries that lie in place (a path without gaps) do not move.
         """
         num_accepted = len(accepted_indices)
         in_place = accepted_indices == np.arange(1, num_accepted + 1)
         first_gap = num_accepted if in_place.all() else int(np.argmin(in_place))
         if first_gap < num_accepted:
-            source = torch.from_numpy(self.prefix_length + accepted_indices[first_gap:]).to(self._block.device)
+            source = torch.from_numpy(self.prefix_length + accepted_indices[first_gap:]).to(
+                self._block.device
+            )
             start = self.prefix_length + 1 + first_gap
             end = self.prefix_length + 1 + num_accepted
             self._block[..., start:end, :] = self._block.index_select(-2, source)

@@ -21,7 +21,9 @@ _FAMILIES: dict[str, type[Family]] = {"qwen2_5_vl": QwenVLFamily}
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-def load_target(model: str = "teaching-qwen", dtype: str = "auto", device: str = "auto") -> TransformersTarget:
+def load_target(
+    model: str = "teaching-qwen", dtype: str = "auto", device: str = "auto"
+) -> TransformersTarget:
     """Load a model and its processor.
 
     Args:
@@ -80,7 +82,9 @@ def _find_source(model: str) -> str | Path:
             raise ModelError(f"The folder {folder} holds no model: there is no config.json in it.")
         return folder
     if model in TEACHING_MODELS:
-        raise ModelError(f"The model {model!r} should lie in {folder}, which does not exist; get the whole repository.")
+        raise ModelError(
+            f"The model {model!r} should lie in {folder}, which does not exist; get the whole repository."
+        )
     if model.count("/") != 1 or model.startswith((".", "/", "~")):
         raise ModelError(
             f"There is no folder {model!r}; give {', '.join(TEACHING_MODELS)}, a model's folder, or a hub name like "

@@ -17,8 +17,8 @@ def build_prompt(
 ) -> dict[str, torch.Tensor]:
     """The processor's inputs for a conversation: `input_ids` [1, n] and what the picture needs.
 
-    The picture stands in the first user turn. Words are tokenised by the processor within its template; words that hold a
-    control mark of the model (`<|im_end|>`, `<image>`) are put in as plain text, so that they cannot act as marks.
+    The picture stands in the first user turn. Words are tokenised by the processor within its template; words that hold
+    a control mark of the model (`<|im_end|>`, `<image>`) are put in as plain text, so that they cannot act as marks.
     """
     turns = [text for pair in history for text in pair] + [question]
     marks = sorted(set(processor.tokenizer.all_special_tokens) | set(processor.tokenizer.get_added_vocab()))
@@ -32,7 +32,9 @@ def build_prompt(
     return inputs
 
 
-def _apply_template(processor: Any, image: Image.Image | None, turns: Sequence[str]) -> dict[str, torch.Tensor]:
+def _apply_template(
+    processor: Any, image: Image.Image | None, turns: Sequence[str]
+) -> dict[str, torch.Tensor]:
     messages = []
     for index, text in enumerate(turns):
         content: list[dict[str, Any]] = [{"type": "text", "text": text}]

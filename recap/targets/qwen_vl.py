@@ -19,7 +19,7 @@ class QwenVLFamily:
         return model.model.language_model
 
     def embed_prompt(self, model: torch.nn.Module, request: Request) -> EmbeddedPrompt:
-        """Prompt embeddings with the picture's vectors at its placeholders, positions [3, 1, n], and the M-RoPE delta."""
+        """The picture's vectors at its placeholders, positions [3, 1, n], and the M-RoPE delta."""
         device = model.get_input_embeddings().weight.device
         input_ids = torch.from_numpy(request.prompt_ids)[None].to(device)
         embeddings = model.get_input_embeddings()(input_ids)
@@ -30,7 +30,9 @@ class QwenVLFamily:
         grid = inputs["image_grid_thw"].to(device)
         features = model.model.get_image_features(inputs["pixel_values"].to(device), grid).pooler_output
         is_image = input_ids == request.image_token_id
-        embeddings = embeddings.masked_scatter(is_image[..., None], torch.cat(list(features)).to(embeddings.dtype))
+        embeddings = embeddings.masked_scatter(
+            is_image[..., None], torch.cat(list(features)).to(embeddings.dtype)
+        )
         position_ids, deltas = model.model.get_rope_index(
             input_ids, mm_token_type_ids=inputs["mm_token_type_ids"].to(device), image_grid_thw=grid
         )

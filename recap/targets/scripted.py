@@ -28,12 +28,11 @@ class ScriptedTarget:
         blocked_ids: Iterable[int] = (),
         pass_seconds: float = 0.0,
     ) -> None:
-        """
-        Args:
-            vocab_size: width V of the scores.
-            next_scores: history ids -> float [V], raw scores.
-            end_ids, blocked_ids: see `Target`.
-            pass_seconds: how long every prefill and pass takes at least.
+        """Args:
+        vocab_size: width V of the scores.
+        next_scores: history ids -> float [V], raw scores.
+        end_ids, blocked_ids: see `Target`.
+        pass_seconds: how long every prefill and pass takes at least.
         """
         self.vocab_size = vocab_size
         self.end_ids = frozenset(end_ids)
@@ -74,7 +73,9 @@ class ScriptedDecoding:
         wanted = [*eligible, len(self._cached_ids) - 1] if want_prompt_rows else [len(self._cached_ids) - 1]
         scores = target.score_histories([self._cached_ids[: i + 1] for i in wanted])
         self.first_scores = Scores(scores.top_ids[-1:], scores.top_scores[-1:])
-        self.prompt_rows = make_rows(scores.top_ids[:-1], scores.top_scores[:-1]) if want_prompt_rows else None
+        self.prompt_rows = (
+            make_rows(scores.top_ids[:-1], scores.top_scores[:-1]) if want_prompt_rows else None
+        )
 
     @property
     def prefix_length(self) -> int:

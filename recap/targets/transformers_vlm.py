@@ -129,13 +129,15 @@ class TransformersTarget:
         if not question.strip():
             raise InputError("Please type a question about the picture.")
         if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:
-            raise InputError(f"The number of new tokens must be a whole number of at least 1; got {max_new_tokens!r}.")
+            raise InputError(
+                f"The number of new tokens must be a whole number of at least 1; got {max_new_tokens!r}."
+            )
         inputs = build_prompt(self.processor, image, question, history)
         prompt_ids = inputs.pop("input_ids")[0].numpy().astype(np.int64)
         if len(prompt_ids) + max_new_tokens > self.max_positions:
             raise InputError(
-                f"The question has {len(prompt_ids)} tokens with its picture, and {max_new_tokens} new ones were asked for; "
-                f"this model has room for {self.max_positions} in all. Ask something shorter or for fewer new tokens."
+                f"The question has {len(prompt_ids)} tokens with its picture, and {max_new_tokens} new ones were asked "
+                f"for; this model has room for {self.max_positions} in all. Ask something shorter or for fewer new tokens."
             )
         image_token_id = self.image_token_id if image is not None else None
         return Request(prompt_ids, max_new_tokens, image_token_id, inputs)
@@ -187,7 +189,8 @@ class TransformersDecoding:
             for chunk in np.array_split(positions, max(1, -(-len(positions) // _ROWS_CHUNK)))
         ]
         return make_rows(
-            np.concatenate([chunk.top_ids for chunk in chunks]), np.concatenate([chunk.top_scores for chunk in chunks])
+            np.concatenate([chunk.top_ids for chunk in chunks]),
+            np.concatenate([chunk.top_scores for chunk in chunks]),
         )
 
     @property

@@ -9,7 +9,7 @@
   class Player {
     constructor(element, payload, options) {
       this.element = element;
-      this.options = Object.assign({ link: false, autoplay: false, height: "100vh", theme: "auto", keys: "document", plotly: window.Plotly }, options);
+      this.options = Object.assign({ link: false, autoplay: false, height: "100vh", theme: "auto", keys: "document" }, options);
       this.calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
       const start = { run: this.options.run, step: this.options.step, node: this.options.node };
       if (this.options.link) Object.assign(start, recap.readLink());

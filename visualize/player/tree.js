@@ -52,10 +52,12 @@
 
     draw(state, themeName) {
       const pass = state.pass;
-      const missing = !pass || !pass.tree;
+      const plotly = this.plotly || window.Plotly;
+      const missing = !pass ? words.noPass : !pass.tree ? words.noTree : !plotly ? words.noPlotly : null;
       this.message.hidden = !missing;
-      this.plot.classList.toggle("rp-empty", missing);
-      if (missing) { this.message.textContent = pass ? words.noTree : words.noPass; return; }
+      this.message.textContent = missing;
+      this.plot.classList.toggle("rp-empty", Boolean(missing));
+      if (missing) return;
       const palettes = state.payload.theme.palettes;
       const exchange = {};
       for (const role of Object.keys(palettes.light)) exchange[palettes.light[role]] = palettes[themeName][role];
@@ -65,7 +67,7 @@
       const config = { displayModeBar: false, responsive: false, typesetMath: false, doubleClick: "reset" };
       const first = !this.drawn;
       this.drawn = true;
-      this.plotly.react(this.plot, data, layout, config);
+      plotly.react(this.plot, data, layout, config);
       if (first) this.listen();
     }
 
@@ -153,7 +155,7 @@
     destroy() {
       cancelAnimationFrame(this.pending);
       this.observer.disconnect();
-      if (this.drawn) this.plotly.purge(this.plot);
+      if (this.drawn) (this.plotly || window.Plotly).purge(this.plot);
     }
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));
