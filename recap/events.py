@@ -167,9 +167,9 @@ class Iteration:
     """One verification pass.
 
     `prefix_length` counts the cached positions before it (prompt and committed tokens without the root). `num_nodes`
-    counts draft nodes, the root not included. `accepted` are packed indices of the accepted path after any cut, in path order;
-    `committed_ids` their tokens plus the target-selected token (`target_selected_id`, None where an end token or
-    the length cap cut before it). `stop_reason` is set on the pass that ended the run.
+    counts draft nodes, the root not included. `accepted` are packed indices of the accepted path after any cut, in
+    path order; `committed_ids` their tokens plus the target-selected token (`target_selected_id`, None where an end
+    token or the length cap cut before it). `stop_reason` is set on the pass that ended the run.
     """
 
     index: int

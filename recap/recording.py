@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -63,7 +63,11 @@ class RecordedRun:
         drafter = make_drafter(method, target.vocab_size, target.blocked_ids, memories)
         self.name = run_name(method, drafter)
         self._recorder = Recorder(
-            drafter, self.name, method.partition("@")[0], run_settings(drafter, request), target.environment
+            drafter,
+            self.name,
+            method.partition("@")[0],
+            run_settings(drafter, request, target.blocked_ids),
+            target.environment,
         )
         self._events = generate(target, drafter, request, stop=stop, recorder=self._recorder)
 
@@ -86,11 +90,11 @@ def run_name(method: str, drafter: Drafter) -> str:
     return method
 
 
-def run_settings(drafter: Drafter, request: Request) -> dict[str, object]:
-    """What a run was made with, by name."""
+def run_settings(drafter: Drafter, request: Request, blocked_ids: Iterable[int]) -> dict[str, object]:
+    """What a run was made with, by name: enough to make its trees again from its memories."""
     settings: dict[str, object] = {"decoding": "greedy", "max_new_tokens": request.max_new_tokens}
     if isinstance(drafter, RecapDrafter):
-        settings |= dataclasses.asdict(drafter.config)
+        settings |= dataclasses.asdict(drafter.config) | {"blocked_ids": tuple(sorted(blocked_ids))}
     return settings
 
 

@@ -12,6 +12,8 @@ import pytest
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+# The models of the tests are small: a second thread only waits for the first, and for whatever else runs beside.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from recap.bench import __main__ as command_line
 from recap.bench.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
-from recap.bench.methods import EngineMethod, HfGreedy
+from recap.bench.methods import PEERS, EngineMethod, HfGenerate
 from recap.bench.report import UNIT_KEYS, UnitResult, build_report, to_markdown
 from recap.bench.runner import BenchRunner
 from recap.bench.settings import BenchSettings
@@ -276,17 +276,18 @@ def test_nobody_is_always_measured_first(monkeypatch):
 
 
 def test_a_failing_peer_is_counted_by_name_and_hurts_nobody_else():
-    results = measure(["recap@8", "hf_greedy"])  # the toy has no transformers model
+    results = measure(["recap@8", *PEERS])  # the toy has no transformers model
     for (_, _, method), result in results.items():
-        assert (result.error is not None) == (method == "hf_greedy")
-        if method == "hf_greedy":
+        assert (result.error is not None) == (method in PEERS)
+        if method in PEERS:
             assert result.error.startswith("AttributeError: ")
     report = build_report(list(results.values()), {}, {})
-    overall = report["methods"]["hf_greedy"]["overall"]
-    assert overall.pop("num_units") == overall.pop("num_failed") == 7
-    assert set(overall) == OVERALL_KEYS - {"num_units", "num_failed"}
-    assert set(overall.values()) == {None}
-    assert report["methods"]["hf_greedy"]["stage_ms"] == {}
+    for peer in PEERS:
+        overall = report["methods"][peer]["overall"]
+        assert overall.pop("num_units") == overall.pop("num_failed") == 7
+        assert set(overall) == OVERALL_KEYS - {"num_units", "num_failed"}
+        assert set(overall.values()) == {None}
+        assert report["methods"][peer]["stage_ms"] == {}
     assert report["methods"]["recap@8"]["overall"]["num_failed"] == 0
 
 
@@ -470,6 +471,8 @@ def test_a_unit_has_the_fields_of_the_schema_in_its_order():
         "acceptance_length",
         "identical",
         "error",
+        "num_draft_nodes",
+        "memory_rows",
     )
     assert all(tuple(unit) == UNIT_KEYS for unit in toy_report()["units"])
 
@@ -612,10 +615,11 @@ def test_an_interrupted_run_reports_the_units_it_finished_and_goes_on(
     assert not list(tmp_path.glob("*.partial*"))
 
 
-def test_hf_greedy_writes_what_plain_decoding_writes(teaching_target):
+@pytest.mark.parametrize("name", PEERS)
+def test_outside_peers_write_what_plain_decoding_writes(teaching_target, name):
     request = teaching_target.build_request(None, "Describe the picture.", max_new_tokens=12)
     reference = EngineMethod("ar", "ar", teaching_target).measure(request, is_recorded=False)
-    outside = HfGreedy(teaching_target).measure(request, is_recorded=False)
+    outside = HfGenerate(teaching_target, name).measure(request, is_recorded=False)
     assert outside.output_ids == reference.output_ids
     assert outside.seconds > 0
     assert outside.run is None

@@ -176,7 +176,8 @@ def test_padding_and_questions_carry_no_loss(packer):
     batch = packer.batch("loss", 4, 6, (0.3, 0.3, 0.2))
     assert (batch.labels[batch.segments <= 0] == IGNORED).all()
     assert (batch.weights[batch.labels == IGNORED] == 0).all()
-    assert (batch.weights[batch.labels != IGNORED] >= 1).all()
+    assert (batch.weights[batch.labels != IGNORED] > 0).all()
+    assert (batch.labels[batch.is_fact] != IGNORED).all()
 
 
 def small_trainer(folder: Path) -> Trainer:

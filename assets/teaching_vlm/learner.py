@@ -87,6 +87,5 @@ class Learner(nn.Module):
         labels, weights = batch.labels[at], batch.weights[at]
         scores = functional.linear(hidden[at], embeddings.weight).float()
         losses = functional.cross_entropy(scores, labels, reduction="none")
-        facts = weights > 1
-        right = (scores.argmax(-1) == labels)[facts].float().mean().item()
+        right = (scores.argmax(-1) == labels)[batch.is_fact[at]].float().mean().item()
         return (losses * weights).sum() / weights.sum(), losses.mean().item(), right

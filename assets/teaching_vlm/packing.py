@@ -47,6 +47,7 @@ FACT_WORDS = {
     "both", "all",
 }  # fmt: skip
 IGNORED = -100
+USUAL_LENGTH = 50  # tokens of an answer whose tokens weigh 1
 SLIVER, COVERED = 0.01, 0.2  # shares of a thing's bounding box
 
 
@@ -61,6 +62,7 @@ class Batch:
     segments: torch.Tensor  # [B, L]: 0 prefix, 1.. conversations, -1 padding
     labels: torch.Tensor  # [B, L]: the token to predict AT each position, or IGNORED
     weights: torch.Tensor  # [B, L]: loss weight of each label
+    is_fact: torch.Tensor  # [B, L]: whether the label is a colour, place, number ... word
 
 
 def patchify(scene: Scene) -> np.ndarray:
@@ -137,15 +139,18 @@ class Packer:
         after = np.full((3, 1), start + SIDE)
         return np.concatenate([before, picture, after], axis=1)
 
-    def conversation_ids(self, turns: list[Turn]) -> tuple[list[int], list[bool]]:
-        """Token ids behind the picture, and which of them the model has to say."""
+    def conversation_ids(self, turns: list[Turn]) -> tuple[list[int], list[float]]:
+        """Token ids behind the picture, and the loss weight of each: 0 where the model only listens.
+
+        A token of a short answer weighs more, so that an answer counts by the root of its length.
+        """
         ids, said = [], []
         for index, turn in enumerate(turns):
             opening = "\n<|im_start|>user\n" if index else ""
             asked = self.encode(f"{opening}{turn.question}<|im_end|>\n<|im_start|>assistant\n")
             answered = self.encode(f"{turn.answer}<|im_end|>")
             ids += asked + answered
-            said += [False] * len(asked) + [True] * len(answered)
+            said += [0.0] * len(asked) + [(USUAL_LENGTH / len(answered)) ** 0.5] * len(answered)
         return ids, said
 
     def fill_row(
@@ -159,6 +164,7 @@ class Packer:
             "segments": np.full(length, -1),
             "labels": np.full(length, IGNORED),
             "weights": np.zeros(length, dtype=np.float32),
+            "is_fact": np.zeros(length, dtype=bool),
         }
         row["input_ids"][:prefix] = self.prefix_ids
         row["position_ids"][:, :prefix] = self.prefix_positions
@@ -177,7 +183,8 @@ class Packer:
             row["segments"][start:end] = segment
             targets = np.where(said, ids, IGNORED)
             row["labels"][start : end - 1] = targets[1:]
-            row["weights"][start : end - 1] = np.where(said, self.weight_of_token[ids], 0)[1:]
+            row["weights"][start : end - 1] = (np.array(said) * self.weight_of_token[ids])[1:]
+            row["is_fact"][start : end - 1] = (np.array(said) > 0)[1:] & (self.weight_of_token[ids] > 1)[1:]
             start, segment = end, segment + 1
             if length - start < 20:
                 break
@@ -210,4 +217,5 @@ class Packer:
             segments=stack("segments"),
             labels=stack("labels"),
             weights=stack("weights"),
+            is_fact=stack("is_fact"),
         )

@@ -1,4 +1,4 @@
-"""Command line of the benchmark: `python -m recap.bench run --json OUT`."""
+"""Command line of the benchmark: `python -m recap.bench run --json OUT`, and `merge` for the reports of shards."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ import json
 import platform
 import re
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, TextIO, get_args
+from typing import Any, get_args
 
 from recap.bench.checkpoint import Checkpoint, checkpoint_path, load_checkpoint, save_checkpoint
-from recap.bench.methods import HF_GREEDY
+from recap.bench.methods import PEERS
+from recap.bench.progress import Progress
 from recap.bench.report import REFERENCE, UnitResult, build_report, to_markdown
 from recap.bench.runner import BenchRunner, BenchTarget, MeasuredUnit
 from recap.bench.settings import BenchSettings, ResetU
+from recap.bench.shards import Shard, merge_reports, parse_shard, read_report, take_shard
 from recap.bench.workload import Order, Workload, arrange, read_workload, select
 from recap.drafters import METHODS
 from recap.errors import InputError, RecapError
@@ -26,29 +27,28 @@ from recap.recording import build_trace
 from recap.targets.loading import load_target
 
 DEFAULT_WORKLOAD = Path(__file__).resolve().parents[2] / "assets" / "workload"
-#: Without a terminal, progress is a line at most this often.
-SECONDS_BETWEEN_LINES = 10.0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 2 for known errors, told in one sentence, 130 for Ctrl-C."""
     options = build_parser().parse_args(arguments)
     try:
-        return run(options)
+        return merge(options) if options.command == "merge" else run(options)
     except RecapError as error:
         print(error, file=sys.stderr)
         return 2
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of `run`."""
+    """The options of `run` and `merge`."""
     parser = argparse.ArgumentParser(prog="python -m recap.bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    names = "\n".join(f"  {name:22}{meaning}" for name, meaning in METHODS.items())
+    meanings = METHODS | {name: peer.meaning for name, peer in PEERS.items()}
+    names = "\n".join(f"  {name:22}{meaning}" for name, meaning in meanings.items())
     run_ = commands.add_parser(
         "run",
         help="measure methods on a workload against plain decoding",
-        epilog=f"methods:\n{names}\n  {HF_GREEDY:22}generate(do_sample=False) of transformers, as it is",
+        epilog=f"methods:\n{names}\n  {'module:Class':22}a drafter of your own (see README.md)",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     run_.add_argument(
@@ -87,12 +87,21 @@ def build_parser() -> argparse.ArgumentParser:
         help="when the memories that outlive a request are emptied (default: never)",
     )
     run_.add_argument(
+        "--shard",
+        type=parse_shard_option,
+        help="i/n: only the i-th of n parts, a stream of its own; see merge",
+    )
+    run_.add_argument(
         "--resume", action="store_true", help="go on where a run with the same options was stopped"
     )
     run_.add_argument("--strict", action="store_true", help="stop at the first line that cannot be used")
     run_.add_argument("--json", type=Path, required=True, help="where the report goes")
     run_.add_argument("--markdown", type=Path, help="where its tables go, too")
     run_.add_argument("--traces", type=Path, help="a folder for one recorded trace a unit")
+    merge_ = commands.add_parser("merge", help="join the reports of all shards of a benchmark")
+    merge_.add_argument("reports", nargs="+", type=Path, help="what `run --shard i/n --json` wrote, all n")
+    merge_.add_argument("--json", type=Path, required=True, help="where the joined report goes")
+    merge_.add_argument("--markdown", type=Path, help="where its tables go, too")
     return parser
 
 
@@ -105,6 +114,8 @@ def run(options: argparse.Namespace) -> int:
     for skipped in workload.skipped:
         print(f"Line {skipped.line} of {workload.path.name} was left out: {skipped.reason}.", file=sys.stderr)
     chosen = select(workload, topics=options.topics, limit=options.limit)
+    if options.shard:
+        chosen = take_shard(chosen, options.shard)
     _check_writable([options.json, options.markdown])
     conversations = arrange(chosen.conversations, options.order)
     plan = (settings, options.model, options.dtype, conversations)
@@ -131,59 +142,23 @@ def run(options: argparse.Namespace) -> int:
         exit_code = 130
     environment = asdict(target.environment) | {"python_version": platform.python_version()}
     report = build_report(results, environment, _describe(options, settings, chosen))
+    _write_report(report, options)
+    return exit_code
+
+
+def merge(options: argparse.Namespace) -> int:
+    """The command `merge`: one report of the shards'. Raises RecapError."""
+    _check_writable([options.json, options.markdown])
+    _write_report(merge_reports([read_report(path) for path in options.reports]), options)
+    return 0
+
+
+def _write_report(report: dict[str, Any], options: argparse.Namespace) -> None:
     options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
     markdown = to_markdown(report)
     if options.markdown:
         options.markdown.write_text(markdown, "utf-8")
     print(markdown)
-    return exit_code
-
-
-class Progress:
-    """One line on stderr: units done, time taken, time left; rewritten in place on a terminal."""
-
-    def __init__(self, num_units: int, num_done: int = 0, stream: TextIO | None = None) -> None:
-        self._num_units = num_units
-        self._num_resumed = num_done
-        self._stream = stream or sys.stderr
-        self._started = time.monotonic()
-        self._shown = -SECONDS_BETWEEN_LINES
-        self._first: float | None = None
-        self._num_done = num_done
-
-    def show(self, unit: MeasuredUnit) -> None:
-        """Count a unit as done. A failed method is told at once, with its reason."""
-        self._num_done += 1
-        is_last = self._num_done == self._num_units
-        is_terminal = self._stream.isatty()
-        for result in unit.results:
-            if result.error:
-                self._stream.write(
-                    f"{result.method} failed on {result.id}, turn {result.turn}: {result.error}\n"
-                )
-        elapsed = time.monotonic() - self._started
-        if not (is_terminal or is_last) and elapsed - self._shown < SECONDS_BETWEEN_LINES:
-            return
-        self._shown = elapsed
-        # The first unit waited for the warm-up; what it took says little about the others.
-        self._first = self._first or elapsed
-        num_timed = self._num_done - self._num_resumed - 1
-        each = (elapsed - self._first) / num_timed if num_timed else elapsed
-        left = each * (self._num_units - self._num_done)
-        ratios = ", ".join(
-            f"{result.method} {result.ratio:.2f}×"
-            for result in unit.results
-            if result.ratio is not None and result.method != REFERENCE
-        )
-        line = (
-            f"[{self._num_done}/{self._num_units}] {_clock(elapsed)} elapsed, about {_clock(left)} left"
-            f"; {unit.conversation.topic}: {ratios or 'no ratio'}"
-        )
-        if is_terminal:
-            self._stream.write(f"\r\033[K{line}" + ("\n" if is_last else ""))
-        else:
-            self._stream.write(line + "\n")
-        self._stream.flush()
 
 
 def _checkpoint(plan: tuple[Any, ...], results: Sequence[UnitResult], runner: BenchRunner) -> Checkpoint:
@@ -197,14 +172,16 @@ def _checkpoint(plan: tuple[Any, ...], results: Sequence[UnitResult], runner: Be
     )
 
 
+def parse_shard_option(text: str) -> Shard:
+    """The value of `--shard`, with argparse's own way of refusing it."""
+    try:
+        return parse_shard(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 def _names(text: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",") if name.strip())
-
-
-def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
 def _check_writable(paths: Sequence[Path | None]) -> None:
@@ -223,6 +200,7 @@ def _describe(options: argparse.Namespace, settings: BenchSettings, workload: Wo
         "workload": workload.path.parent.name,
         "topics": list(options.topics),
         "limit": options.limit,
+        "shard": "{}/{}".format(*options.shard) if options.shard else None,
         "num_units": workload.num_units,
         "skipped_lines": [asdict(skipped) for skipped in workload.skipped],
     }

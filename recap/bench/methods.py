@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import torch
 
 from recap import metrics
-from recap.drafters import make_drafter
+from recap.bench.foreign import is_foreign, load_drafter_class
+from recap.drafters import Drafter, make_drafter
 from recap.engine import generate
 from recap.events import Event, Finished, Iteration, Prefill, Run
 from recap.recorder import Recorder
 from recap.recording import DescribedTarget, run_settings
 from recap.targets.base import Request
 
-#: transformers' own greedy `generate`: what the model's users have today.
-HF_GREEDY = "hf_greedy"
+
+class Peer(NamedTuple):
+    """An outside peer: what it is, and what `generate` is given beside greedy decoding."""
+
+    meaning: str
+    settings: dict[str, Any]
+
+
+#: transformers' own `generate`: what the model's users have today.
+PEERS: dict[str, Peer] = {
+    "hf_greedy": Peer("generate(do_sample=False) of transformers, as it is", {}),
+    "hf_prompt_lookup": Peer(
+        "generate(prompt_lookup_num_tokens=10) of transformers, as it is", {"prompt_lookup_num_tokens": 10}
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +39,13 @@ class Measurement:
     """One method once on one request: its output ids, end token included, and its clock.
 
     `seconds` covers image encoding, prefill and decoding. A peer that does not tell its passes has no `run`.
+    `memory_rows` counts the rows of U after the request, for methods that have one.
     """
 
     output_ids: tuple[int, ...]
     seconds: float
     run: Run | None = None
+    memory_rows: int | None = None
 
 
 class Method(Protocol):
@@ -52,7 +68,9 @@ class EngineMethod:
     """A drafter in our engine; the clock is the engine's own."""
 
     def __init__(self, name: str, drafter_name: str, target: DescribedTarget) -> None:
-        """`name` is the one reported; `drafter_name`, with the node budget in it, the one `make_drafter` knows."""
+        """`name` is the one reported; `drafter_name`, with the node budget in it, the one `make_drafter` knows, or a
+        `module:Class` of someone else's.
+        """
         self._name = name
         self._drafter_name = drafter_name
         self._target = target
@@ -62,17 +80,24 @@ class EngineMethod:
         """Run the engine to its end. On an error the stream is as it was before the request."""
         recorder = None
         if is_recorded:
-            settings = run_settings(self._drafter, request)
+            settings = run_settings(self._drafter, request, self._target.blocked_ids)
             recorder = Recorder(
                 self._drafter, self._name, self._drafter_name, settings, self._target.environment
             )
         events = list(generate(self._target, self._drafter, request, recorder=recorder))
         run = recorder.run() if recorder else self._bare_run(events)
-        return Measurement(metrics.output_ids(run), metrics.run_seconds(run), run)
+        memories = self._drafter.memories
+        memory_rows = memories.sizes.unigram if memories else None
+        return Measurement(metrics.output_ids(run), metrics.run_seconds(run), run, memory_rows)
 
     def reset(self) -> None:
         """A new drafter, which remembers nothing."""
-        self._drafter = make_drafter(self._drafter_name, self._target.vocab_size, self._target.blocked_ids)
+        target = self._target
+        if is_foreign(self._drafter_name):
+            make = load_drafter_class(self._drafter_name)
+            self._drafter: Drafter = make(target.vocab_size, target.blocked_ids)
+        else:
+            self._drafter = make_drafter(self._drafter_name, target.vocab_size, target.blocked_ids)
 
     def save_state(self) -> object:
         """What the drafter keeps across requests."""
@@ -98,12 +123,13 @@ class EngineMethod:
         )
 
 
-class HfGreedy:
-    """`model.generate(do_sample=False)` of transformers on the same prompt, with the same end ids and length cap."""
+class HfGenerate:
+    """`model.generate` of transformers, greedy, on the same prompt, with the same end ids and length cap."""
 
-    def __init__(self, target: Any) -> None:
-        """`target`: a `TransformersTarget`; any other kind fails when it is measured."""
+    def __init__(self, target: Any, name: str) -> None:
+        """`target`: a `TransformersTarget`; any other kind fails when it is measured. `name`: one of `PEERS`."""
         self._target = target
+        self._settings = PEERS[name].settings
 
     def measure(self, request: Request, is_recorded: bool) -> Measurement:
         """Time one `generate` call, from the inputs on the device to the last id; there is nothing to record."""
@@ -117,6 +143,7 @@ class HfGreedy:
             "repetition_penalty": 1.0,
             "max_new_tokens": request.max_new_tokens,
             "eos_token_id": sorted(target.end_ids),
+            **self._settings,
         }
         started = time.perf_counter()
         with torch.inference_mode():

@@ -18,12 +18,13 @@ REFERENCE = "ar"
 
 @dataclass(frozen=True, slots=True)
 class UnitResult:
-    """One method on one turn. The fields down to `error` are the JSON's, in its order.
+    """One method on one turn. All fields but `stage_seconds` are the JSON's, in its order.
 
     `tokens` counts output ids, the end token included. `seconds` covers image encoding, prefill and decoding; over
     repeats it is the median, as `ratio` is (Eq. 9's r against plain decoding in the same repeat). What a method does
     not tell is None (an outside peer's passes and prefill); of a failed unit only `error`, a sentence, is there.
-    `num_draft_nodes` and `stage_seconds`, of all passes of the first repeat, go into the method's figures alone.
+    `num_draft_nodes` and `stage_seconds` are of all passes of the first repeat; `memory_rows` counts the rows of U
+    after it.
     """
 
     id: str
@@ -39,10 +40,11 @@ class UnitResult:
     identical: bool | None = None
     error: str | None = None
     num_draft_nodes: int | None = None
+    memory_rows: int | None = None
     stage_seconds: tuple[StageSeconds, ...] = ()
 
 
-UNIT_KEYS = tuple(field.name for field in fields(UnitResult))[: -len(("num_draft_nodes", "stage_seconds"))]
+UNIT_KEYS = tuple(field.name for field in fields(UnitResult) if field.name != "stage_seconds")
 
 
 def build_report(
@@ -143,7 +145,7 @@ def to_markdown(report: dict[str, Any]) -> str:
         f"Model {settings['model']}, {environment['dtype']} on {environment['device']} "
         f"({environment['num_threads']} threads), torch {environment['torch_version']}, transformers "
         f"{environment['transformers_version']}; at most {settings['max_new_tokens']} new tokens, repeats: "
-        f"{settings['repeats']}, U reset: {settings['reset_u']}."
+        f"{settings['repeats']}, U reset: {settings['reset_u']}.{_streams(settings)}"
     )
     legend = (
         "S: mean of the units' throughput ratios against plain decoding, prefill included. τ: tokens gained a pass, "
@@ -159,6 +161,15 @@ def to_markdown(report: dict[str, Any]) -> str:
             "",
         ]
     )
+
+
+def _streams(settings: dict[str, Any]) -> str:
+    """What has to be said where the workload was not one stream."""
+    if settings.get("shard"):
+        return f" Shard {settings['shard']}, a stream of its own."
+    if settings.get("num_streams"):
+        return f" Merged from {settings['num_streams']} shards, each a stream of its own."
+    return ""
 
 
 def _decode_ratio(unit: UnitResult, reference: UnitResult) -> float | None:

@@ -17,7 +17,7 @@ from PIL import Image
 
 from recap import metrics
 from recap.bench.checkpoint import Checkpoint
-from recap.bench.methods import HF_GREEDY, EngineMethod, HfGreedy, Measurement, Method
+from recap.bench.methods import PEERS, EngineMethod, HfGenerate, Measurement, Method
 from recap.bench.report import REFERENCE, UnitResult
 from recap.bench.settings import BenchSettings
 from recap.bench.workload import Conversation
@@ -107,8 +107,8 @@ class BenchRunner:
             self._methods[name].restore_state(state)
 
     def _open_method(self, name: str) -> Method:
-        if name == HF_GREEDY:
-            return HfGreedy(self._target)
+        if name in PEERS:
+            return HfGenerate(self._target, name)
         return EngineMethod(name, self._settings.drafter_name(name), self._target)
 
     def _warm_up(self, conversation: Conversation) -> None:
@@ -238,5 +238,6 @@ def _evaluate(
         acceptance_length=metrics.acceptance_length(run) if run else None,
         identical=first.output_ids == reference[0].output_ids if reference is not None else None,
         num_draft_nodes=sum(iteration.num_nodes for iteration in run.iterations) if run else None,
+        memory_rows=first.memory_rows,
         stage_seconds=tuple(iteration.seconds for iteration in run.iterations) if run else (),
     )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from recap.bench.methods import HF_GREEDY
+from recap.bench.foreign import is_foreign, load_drafter_class
+from recap.bench.methods import PEERS
 from recap.bench.report import REFERENCE
 from recap.drafters import parse_method, takes_nodes
 from recap.errors import InputError
@@ -18,7 +19,8 @@ class BenchSettings:
     """Methods and protocol of one benchmark.
 
     Attributes:
-        methods: names as reported; plain decoding is measured first, named or not.
+        methods: names as reported, `module:Class` for a drafter from elsewhere; plain decoding is measured first,
+            named or not.
         nodes: draft nodes of RECAP methods that do not name a number themselves.
         repeats: how often each unit is measured; its ratio is the median.
         reset_u: when the memories that outlive a request are emptied.
@@ -39,7 +41,9 @@ class BenchSettings:
             if getattr(self, name) < 1:
                 raise InputError(f"{name} must be at least 1; got {getattr(self, name)}.")
         for name in self.methods:
-            if name != HF_GREEDY:
+            if is_foreign(name):
+                load_drafter_class(name)
+            elif name not in PEERS:
                 parse_method(self.drafter_name(name))
 
     def drafter_name(self, method: str) -> str:

@@ -74,7 +74,7 @@ class FrequencyTrie:
     def forget_prompt(self, max_nodes: int) -> None:
         """Drop the prompt's counts; while more than `max_nodes` nodes are left, halve the others (rounding down).
 
-        A node without a count goes. Halving keeps what recurs and lets what was seen once go first.
+        A node without a count goes, so what was seen once goes first. The text so far ends here.
         """
         arrays = self.arrays
         arrays.prompt_counts[:] = 0
@@ -82,6 +82,7 @@ class FrequencyTrie:
         while np.count_nonzero(used) > max_nodes:
             used //= 2
         self.arrays = _resized(arrays, _INITIAL_NODES, 1)
+        self.begin_text()  # the nodes have new numbers
 
     def find(self, token_ids: np.ndarray) -> int:
         """The node that a path of tokens leads to, or -1."""

@@ -33,10 +33,9 @@ class LookaheadDrafter:
     memories = None
     max_tree_nodes = 1 + MAX_DRAFT_NODES
 
-    def __init__(self, blocked_ids: Iterable[int] = (), max_kept_nodes: int = MAX_KEPT_NODES) -> None:
-        """`blocked_ids`: ids that no window holds; `max_kept_nodes`: nodes of answers kept across requests."""
+    def __init__(self, blocked_ids: Iterable[int] = ()) -> None:
+        """`blocked_ids`: ids that no window holds, image placeholders and padding."""
         self.trie = FrequencyTrie(WINDOW, frozenset(blocked_ids))
-        self._max_kept_nodes = max_kept_nodes
 
     def begin(
         self,
@@ -46,8 +45,7 @@ class LookaheadDrafter:
         prompt_rows: PredictionRows | None,
     ) -> None:
         """Drop the last prompt, insert this one, and start the answer."""
-        self.trie.forget_prompt(self._max_kept_nodes)
-        self.trie.begin_text()
+        self.trie.forget_prompt(MAX_KEPT_NODES)
         self.trie.extend(prompt_ids, is_prompt=True)
         self.trie.begin_text()
         self.trie.extend(np.array([first_token_id], np.int64), is_prompt=False)

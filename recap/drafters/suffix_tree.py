@@ -152,7 +152,7 @@ def best_draft(arrays, state, length, is_tree):
             if draft[-1] > best:
                 token_ids, parents, best = draft
             if match_length + NODES_PER_MATCHED_TOKEN * match_length <= MAX_DEPTH:
-                # The depth no longer binds, so the drafts of this state's shorter suffixes begin this one.
+                # The depth does not bind: what this state's shorter suffixes draft is a beginning of this draft.
                 break
             match_length -= 1
         state = arrays.links[state]

@@ -12,9 +12,10 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 class _LayerView(CacheLayerMixin):
     """One layer's part of the block, in the form transformers' attention calls."""
 
-    def __init__(self, owner: TreeCache, keys: torch.Tensor, values: torch.Tensor) -> None:
+    def __init__(self, owner: TreeCache, index: int, keys: torch.Tensor, values: torch.Tensor) -> None:
         super().__init__()
         self._owner = owner
+        self._index = index
         self.keys = keys
         self.values = values
         self.is_initialized = True
@@ -26,11 +27,7 @@ class _LayerView(CacheLayerMixin):
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Write new entries [1, num_heads, n, head_dim] behind the prefix; returns prefix and new entries."""
-        start = self._owner.prefix_length
-        end = start + key_states.shape[-2]
-        self.keys[:, :, start:end] = key_states
-        self.values[:, :, start:end] = value_states
-        return self.keys[:, :, :end], self.values[:, :, :end]
+        return self._owner.write(self._index, key_states[0], value_states[0])
 
     def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
         """(key length, offset) of the attention mask."""
@@ -65,7 +62,26 @@ class TreeCache:
         """Room for `capacity` positions: prompt, new tokens and one tree."""
         self.prefix_length = 0
         self._block = torch.empty(num_layers, 2, 1, num_heads, capacity, head_dim, dtype=dtype, device=device)
-        self.layers = Cache(layers=[_LayerView(self, layer[0], layer[1]) for layer in self._block])
+        self.layers = Cache(
+            layers=[_LayerView(self, index, *layer) for index, layer in enumerate(self._block)]
+        )
+
+    def write(
+        self, layer: int, keys: torch.Tensor, values: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write new entries [num_heads, n, head_dim] of one layer behind the prefix, which stays where it is.
+
+        Returns the layer's prefix and new entries, [1, num_heads, prefix + n, head_dim] each.
+        """
+        start, end = self.prefix_length, self.prefix_length + keys.shape[-2]
+        both = self._block[layer]
+        both[0, 0, :, start:end] = keys
+        both[1, 0, :, start:end] = values
+        return both[0, :, :, :end], both[1, :, :, :end]
+
+    def keys(self, layer: int, num_positions: int) -> torch.Tensor:
+        """The first keys of a layer, rotated: [num_heads, num_positions, head_dim]."""
+        return self._block[layer, 0, 0, :, :num_positions]
 
     def append(self, num_positions: int) -> None:
         """Keep the next `num_positions` entries just written as they lie (prefill)."""

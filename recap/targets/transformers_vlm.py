@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import nullcontext
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -14,7 +13,8 @@ from recap.errors import InputError
 from recap.events import Environment
 from recap.rows import PredictionRows, make_rows
 from recap.targets.base import Request, Scores, Want
-from recap.targets.image_attention import FirstQuery, image_share, watch_first_query
+from recap.targets.decoders import make_decoder
+from recap.targets.image_attention import image_share
 from recap.targets.kv_cache import TreeCache
 from recap.targets.prompts import build_prompt, token_byte_table
 from recap.targets.scoring import score_positions
@@ -59,6 +59,7 @@ class TransformersTarget:
         name: as the user named it.
         model, processor, tokenizer: transformers' own.
         family: what is special about this architecture.
+        decoder: what runs its layers, for plain decoding and every other method alike.
         vocab_size, end_ids, blocked_ids: see `Target`.
         environment: device, precision and versions for records.
     """
@@ -78,6 +79,7 @@ class TransformersTarget:
         self.family = family
         self.environment = environment
         self.text_config = model.config.get_text_config()
+        self.decoder = make_decoder(family.text_model(model), family.position_ids)
         self.vocab_size = model.get_output_embeddings().weight.shape[0]
         config = model.config
         self.image_token_id: int | None = getattr(config, "image_token_id", None)
@@ -137,7 +139,8 @@ class TransformersTarget:
         if len(prompt_ids) + max_new_tokens > self.max_positions:
             raise InputError(
                 f"The question has {len(prompt_ids)} tokens with its picture, and {max_new_tokens} new ones were asked "
-                f"for; this model has room for {self.max_positions} in all. Ask something shorter or for fewer new tokens."
+                f"for; this model has room for {self.max_positions} in all. "
+                "Ask something shorter or for fewer new tokens."
             )
         image_token_id = self.image_token_id if image is not None else None
         return Request(prompt_ids, max_new_tokens, image_token_id, inputs)
@@ -155,7 +158,6 @@ class TransformersDecoding:
         self, target: TransformersTarget, request: Request, want_prompt_rows: bool, max_tree_nodes: int
     ) -> None:
         self._target = target
-        self._text_model = target.family.text_model(target.model)
         self._head = target.model.get_output_embeddings()
         num_prompt = len(request.prompt_ids)
         prompt = target.family.embed_prompt(target.model, request)
@@ -170,12 +172,7 @@ class TransformersDecoding:
             prompt.embeddings.dtype,
             prompt.embeddings.device,
         )
-        hidden = self._text_model(
-            inputs_embeds=prompt.embeddings,
-            position_ids=prompt.position_ids,
-            cache=self._cache.layers,
-            use_cache=True,
-        ).last_hidden_state[0]  # [num_prompt, hidden_size]
+        hidden = target.decoder.prefill(prompt.embeddings[0], prompt.position_ids, self._cache)
         self._cache.append(num_prompt)
         # The first token is scored alone, so that its rounding does not depend on who asks for prompt rows.
         self.first_scores = score_positions(self._head(hidden[-1:]))
@@ -201,31 +198,25 @@ class TransformersDecoding:
     @torch.inference_mode()
     def verify(self, tree: DraftTree, want_all_scores: bool = False, want: Collection[Want] = ()) -> Scores:
         """One pass over root and nodes. See `Decoding`."""
-        cache = self._open_cache()
-        device = self._target.device
+        cache, target = self._open_cache(), self._target
         prefix = cache.prefix_length
         positions = torch.from_numpy(tree.depths.astype(np.int64)) + (prefix + self._position_offset)
-        attention = self._text_model.layers[-1].self_attn
-        is_watched = "image_attention" in want and len(self._image_positions) > 0
-        with watch_first_query(attention) if is_watched else nullcontext() as query:
-            hidden = self._text_model(
-                input_ids=torch.from_numpy(tree.token_ids)[None].to(device),
-                position_ids=self._target.family.position_ids(positions.to(device)),
-                attention_mask=self._tree_mask(tree, prefix),
-                cache=cache.layers,
-                use_cache=True,
-            ).last_hidden_state[0]  # [num_nodes, hidden_size]
+        wants_query = "image_attention" in want and len(self._image_positions) > 0
+        hidden, first_query = target.decoder.decode(
+            target.model.get_input_embeddings()(torch.from_numpy(tree.token_ids).to(target.device)),
+            positions.to(target.device),
+            cache,
+            self._tree_mask(tree, prefix),
+            wants_query,
+        )
         scores = score_positions(self._head(hidden), want_all_scores)
         if "hidden_states" in want:
             scores = scores._replace(hidden_states=hidden.float().cpu().numpy())
-        if query is not None:
-            scores = scores._replace(image_attention=self._image_share(query, prefix))
+        if wants_query:
+            keys = cache.keys(target.text_config.num_hidden_layers - 1, prefix + 1)
+            image_positions = torch.from_numpy(self._image_positions).to(keys.device)
+            scores = scores._replace(image_attention=image_share(first_query, keys, image_positions))
         return scores
-
-    def _image_share(self, query: FirstQuery, prefix: int) -> float:
-        keys = self._open_cache().layers.layers[-1].keys[0, :, : prefix + 1]
-        positions = torch.from_numpy(self._image_positions).to(keys.device)
-        return image_share(self._text_model.layers[-1].self_attn, query, keys, positions)
 
     def _tree_mask(self, tree: DraftTree, prefix: int) -> torch.Tensor | None:
         """Additive mask [1, 1, num_nodes, prefix + num_nodes]; a single row sees everything and needs none."""

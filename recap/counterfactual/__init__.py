@@ -1,0 +1,1 @@
+"""What a prediction owes to the picture: the same text again, in front of other pictures."""

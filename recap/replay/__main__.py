@@ -1,0 +1,71 @@
+"""Command line of the replay: `python -m recap.replay TRACE... --json OUT`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from recap.errors import InputError, RecapError
+from recap.replay.report import build_report
+from recap.trace_io import load_trace
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code, 2 for known errors, told in one sentence."""
+    parser = argparse.ArgumentParser(
+        prog="python -m recap.replay",
+        description="What recorded runs tell without a model. `python -m visualize OUT -o FILE.html` draws it.",
+    )
+    parser.add_argument("traces", nargs="+", type=Path, help="trace files, or folders of them")
+    parser.add_argument("--run", help="name of the run to replay; by default the first with memories")
+    parser.add_argument("--json", type=Path, required=True, help="where the report goes")
+    options = parser.parse_args(arguments)
+    try:
+        paths = _trace_paths(options.traces)
+        if not options.json.parent.is_dir():
+            raise InputError(f"The folder {options.json.parent} does not exist; make it first.")
+        report = build_report([load_trace(path) for path in paths], options.run)
+    except RecapError as error:
+        print(error, file=sys.stderr)
+        return 2
+    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    print(summary(report))
+    return 0
+
+
+def summary(report: dict[str, Any]) -> str:
+    """The main figures as a few lines."""
+    lines = [
+        f"{report['num_states']} states of {report['num_traces']} runs on {report['num_pictures']} pictures; "
+        f"the same accepted length in {_percent(report['passes']['same_accepted_length'])} of "
+        f"{report['passes']['num_replayed']} passes"
+    ]
+    for source, figures in report["memories"]["own_states"].items():
+        lines.append(
+            f"{source}: coverage {_percent(figures['coverage'])}, Recall@8 {_percent(figures['recall_at_8'])}, "
+            f"over all states {_percent(figures['all_query_recall_at_8'])}"
+        )
+    for name, figures in report["policies"].items():
+        value = figures["matched_length"]["value"]
+        lines.append(f"{name}: matched length {'–' if value is None else format(value, '.3f')}")
+    return "\n".join(lines)
+
+
+def _percent(interval: dict[str, float | None]) -> str:
+    value = interval["value"]
+    return "–" if value is None else f"{value:.1%}"
+
+
+def _trace_paths(sources: Sequence[Path]) -> list[Path]:
+    paths = [p for s in sources for p in (sorted(s.glob("*.json")) if s.is_dir() else [s])]
+    if not paths:
+        raise InputError(f"There is no trace in {', '.join(map(str, sources))}.")
+    return paths
+
+
+if __name__ == "__main__":
+    sys.exit(main())
