@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -214,12 +215,30 @@ def test_the_page_loads_no_torch_before_the_model():
 
 
 @pytest.fixture(scope="module")
-def address(traces_folder):
-    """The app as people start it, on a free port, with the model that ships."""
+def endless_model(tmp_path_factory) -> Path:
+    """The model that ships with an end token that it never says, so that a long answer is still going on at Stop."""
+    folder = tmp_path_factory.mktemp("models") / "endless"
+    shutil.copytree(ROOT / "assets" / "teaching_vlm" / "qwen", folder)
+    video_token_id = json.loads((folder / "config.json").read_text())["video_token_id"]
+    for name in ("config.json", "generation_config.json", "tokenizer_config.json"):
+        settings = json.loads((folder / name).read_text())
+        for part in (settings, settings.get("text_config", {})):
+            if "eos_token_id" in part:
+                part["eos_token_id"] = video_token_id
+        if "eos_token" in settings:
+            settings["eos_token"] = "<|video_pad|>"
+        (folder / name).write_text(json.dumps(settings))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(traces_folder, endless_model):
+    """The app as people start it, on a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, "demo/app.py", "--port", str(port), "--traces", str(traces_folder)]
+    command += ["--model", str(endless_model)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

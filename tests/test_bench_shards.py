@@ -70,10 +70,8 @@ def run_shards(tmp_path, monkeypatch):
     workload.write_text("\n".join(map(json.dumps, lines)), "utf-8")
     paths = [tmp_path / "1.json", tmp_path / "2.json"]
     for path, shard in zip(paths, ("1/2", "2/2"), strict=True):
-        assert not command_line.main(
-            ["run", "--workload", str(workload), "--methods", "recap@4,recap@8", "--max-new-tokens", "25"]
-            + ["--shard", shard, "--json", str(path)]
-        )
+        options = ["--workload", str(workload), "--methods", "recap@4,recap@8", "--max-new-tokens", "25"]
+        assert not command_line.main(["run", *options, "--shard", shard, "--json", str(path)])
     return paths
 
 

@@ -18,7 +18,7 @@ import captions
 import conversations
 import questions
 import reasoning
-from packing import COVERED, DENSE_WORDS, IGNORED, SLIVER, covered_share, dense_labels
+from packing import COVERED, DENSE_WORDS, IGNORED, SLIVER, cell_labels, covered_share, dense_labels
 from reading import compare, form, is_right
 from scenes import BACKGROUNDS, COLORS, PLACES, SHAPES, SIZES, _outline, draw, make_scene
 
@@ -197,7 +197,7 @@ def test_the_question_decides_the_form_and_the_answer():
         answers: dict[str, set[str]] = {}
         for trial in range(120):
             rng = random.Random(f"form-{seed}-{trial}")
-            for turn in conversations.converse(rng, scene, (0.34, 0.33, 0.33)):
+            for turn in conversations.converse(rng, scene, (0.3, 0.3, 0.25, 0.15)):
                 answers.setdefault(turn.question, set()).add(turn.answer)
         assert all(len(found) == 1 for found in answers.values())
 
@@ -211,7 +211,7 @@ def test_conversations_have_one_to_three_turns_and_refer_to_the_scene():
     lengths = set()
     for seed in SEEDS:
         rng, scene = scene_of(seed)
-        lengths.add(len(conversations.converse(rng, scene, (0.2, 0.2, 0.2))))
+        lengths.add(len(conversations.converse(rng, scene, (0.2, 0.2, 0.2, 0.1))))
     assert lengths == {1, 2, 3}
 
 
@@ -233,6 +233,16 @@ def test_dense_labels_agree_with_the_pixels_under_each_token():
             else:
                 thing = scene.at(row // 2 * 3 + column // 2)
                 assert (np.abs(patch - np.array(thing.rgb)).sum(axis=2) < 30).any()
+
+
+def test_cell_labels_name_the_thing_in_each_cell():
+    for seed in range(30):
+        _, scene = scene_of(seed)
+        labels = cell_labels(scene)
+        for cell in range(9):
+            names = [DENSE_WORDS[name][labels[name][cell]] for name in ("size", "color", "shape")]
+            held = [fact[:3] for fact in truth(scene) if fact[3] == PLACES[cell]]
+            assert tuple(names) == (held[0] if held else ("nothing",) * 3)
 
 
 def test_reading_finds_facts_the_question_does_not_give_away():

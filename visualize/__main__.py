@@ -1,4 +1,7 @@
-"""Command line: a trace as HTML, JSON, SVG or PNG. `python -m visualize TRACE [--run NAME] [--step N] -o FILE`."""
+"""Command line: a trace as HTML, JSON, SVG or PNG. `python -m visualize TRACE [--run NAME] [--step N] -o FILE`.
+
+A report of the benchmark or of the replay in place of the trace becomes one HTML file.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ from recap.errors import RecapError, TraceError
 from recap.events import Run, Trace
 from recap.trace_io import load_trace
 from visualize.page import standalone_page
+from visualize.report_page import read_report, report_page
 from visualize.run_figures import accepted_lengths_figure
 from visualize.tree_figure import tree_figure
 
@@ -27,7 +31,7 @@ class ExportError(RecapError):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status, 2 with one sentence on a fault that the user can mend."""
     parser = argparse.ArgumentParser(prog="python -m visualize", description=__doc__)
-    parser.add_argument("trace", type=Path, help="a trace file (JSON)")
+    parser.add_argument("trace", type=Path, help="a trace, or a report of recap.bench or recap.replay (JSON)")
     parser.add_argument("--run", help="name of a run; by default the first that is not plain decoding")
     parser.add_argument("--step", type=int, help="a pass, from 1; without it the whole run")
     parser.add_argument(
@@ -50,6 +54,14 @@ def _export(options: argparse.Namespace) -> None:
     kind = options.output.suffix.lower().lstrip(".")
     if kind not in FORMATS:
         raise ExportError(f"The output must end in .html, .json, .svg or .png; got {options.output.name}.")
+    report = read_report(options.trace)
+    if report is not None:
+        if kind != "html":
+            raise ExportError(
+                f"A report becomes a page, so the output must end in .html; got {options.output.name}."
+            )
+        options.output.write_text(report_page(report), encoding="utf-8")
+        return
     trace = load_trace(options.trace)
     run = find_run(trace, options.run)
     if options.step is not None and not 1 <= options.step <= len(run.iterations):

@@ -67,7 +67,7 @@ def _corpus(num_conversations: int) -> Iterator[str]:
     yield from ["system", "user", "assistant", SYSTEM_PROMPT] * 500
     for index in range(num_conversations):
         rng = random.Random(f"tokenizer-{index}")
-        for turn in converse(rng, make_scene(rng), (0.35, 0.3, 0.25)):
+        for turn in converse(rng, make_scene(rng), (0.35, 0.3, 0.25, 0.0)):
             yield turn.question
             yield turn.answer
 

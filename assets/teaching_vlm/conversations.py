@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import captions
 import questions
@@ -99,10 +100,25 @@ def multi_turn(rng: random.Random, scene: Scene, num_turns: int) -> list[Turn]:
     return [captions.ask(rng, scene, form), *_about_all(rng, scene)[: num_turns - 1]]
 
 
-def converse(rng: random.Random, scene: Scene, shares: tuple[float, float, float]) -> list[Turn]:
-    """A conversation of any kind; `shares` of captions, short questions and reasoning, the rest multi-turn."""
+DRILL = (
+    questions.count, questions.count, questions.count, reasoning.count_aloud,
+    questions.color, questions.shape, questions.position, questions.size,
+)  # fmt: skip
+
+
+def drill(rng: random.Random, scene: Scene) -> Turn:
+    """Counting and finding: the questions that take longest to learn."""
+    while True:
+        asker = rng.choice(DRILL)
+        turn = asker(rng, scene)
+        if turn is not None:
+            return turn
+
+
+def converse(rng: random.Random, scene: Scene, shares: Sequence[float]) -> list[Turn]:
+    """A conversation of any kind; `shares` of captions, short questions, reasoning, drill; the rest multi-turn."""
     draw = rng.random()
-    for share, asker in zip(shares, (captions.ask, questions.ask, reasoning.ask), strict=True):
+    for share, asker in zip(shares, (captions.ask, questions.ask, reasoning.ask, drill), strict=True):
         if draw < share:
             return [asker(rng, scene)]
         draw -= share

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import torch
 from architecture import MERGE_SIZE
-from packing import DENSE_WORDS, IGNORED, SIDE, Batch
+from packing import CELL_NAMES, DENSE_WORDS, IGNORED, SIDE, Batch
 from torch import Tensor, nn
 from torch.nn import functional
 from transformers import Qwen2_5_VLForConditionalGeneration, Qwen2Tokenizer
 from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import apply_rotary_pos_emb_vision
+
+CELL_LAYERS = 4  # text layers after which a cell's last token has to know its cell
 
 
 class Learner(nn.Module):
@@ -28,6 +30,9 @@ class Learner(nn.Module):
         hidden_size = model.config.text_config.hidden_size
         self.heads = nn.ModuleDict(
             {name: nn.Linear(hidden_size, hidden_size, bias=False) for name in DENSE_WORDS}
+        )
+        self.cell_heads = nn.ModuleDict(
+            {name: nn.Linear(hidden_size, hidden_size, bias=False) for name in CELL_NAMES}
         )
         for name, words in DENSE_WORDS.items():
             ids = [tokenizer(f" {word}")["input_ids"] for word in words]
@@ -68,8 +73,27 @@ class Learner(nn.Module):
             right[name] = (scores.argmax(-1) == dense[name])[labelled].float().mean().item()
         return torch.stack(losses).mean(), right
 
-    def text_loss(self, pictures: Tensor, batch: Batch, picture_start: int) -> tuple[Tensor, float, float]:
-        """Weighted next-token loss on the answers; with it the plain loss and the share of fact tokens right."""
+    def cell_loss(self, hidden: Tensor, cells: dict[str, Tensor]) -> Tensor:
+        """Mean cross-entropy of what each cell holds, read at its last picture token after a few text layers.
+
+        Attention is causal, so the last of a cell's four tokens is the first that can have seen them all; one
+        summary a cell is what counting and finding need. `hidden` is [B, 36, hidden_size].
+        """
+        grid = hidden.view(len(hidden), SIDE, SIDE, -1)[:, 1::2, 1::2].flatten(1, 2)
+        embeddings = self.model.get_input_embeddings().weight
+        losses = [
+            functional.cross_entropy(
+                functional.linear(head(grid), embeddings[getattr(self, f"{name}_ids")]).float().flatten(0, 1),
+                cells[name].flatten(),
+            )
+            for name, head in self.cell_heads.items()
+        ]
+        return torch.stack(losses).mean()
+
+    def text_loss(
+        self, pictures: Tensor, batch: Batch, picture_start: int
+    ) -> tuple[Tensor, Tensor, float, float]:
+        """Weighted next-token loss on the answers and the cell loss; plain loss and share of fact tokens right."""
         embeddings = self.model.get_input_embeddings()
         inputs = embeddings(batch.input_ids)
         end = picture_start + SIDE * SIDE
@@ -80,12 +104,18 @@ class Learner(nn.Module):
         bias = torch.zeros(mask.shape, dtype=inputs.dtype, device=mask.device).masked_fill(~mask, -1e4)[
             :, None
         ]
-        hidden = self.model.model.language_model(
-            inputs_embeds=inputs, position_ids=batch.position_ids, attention_mask=bias, use_cache=False
-        ).last_hidden_state
+        output = self.model.model.language_model(
+            inputs_embeds=inputs,
+            position_ids=batch.position_ids,
+            attention_mask=bias,
+            use_cache=False,
+            output_hidden_states=True,
+        )
+        hidden = output.last_hidden_state
+        cells = self.cell_loss(output.hidden_states[CELL_LAYERS][:, picture_start:end], batch.cells)
         at = batch.labels != IGNORED
         labels, weights = batch.labels[at], batch.weights[at]
         scores = functional.linear(hidden[at], embeddings.weight).float()
         losses = functional.cross_entropy(scores, labels, reduction="none")
         right = (scores.argmax(-1) == labels)[batch.is_fact[at]].float().mean().item()
-        return (losses * weights).sum() / weights.sum(), losses.mean().item(), right
+        return (losses * weights).sum() / weights.sum(), cells, losses.mean().item(), right

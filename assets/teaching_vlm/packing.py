@@ -8,6 +8,7 @@ asked alone, while picture and vision tower are paid once.
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,6 +43,7 @@ DENSE_WORDS = {
     "column": COLUMNS,
     "background": tuple(BACKGROUNDS),
 }
+CELL_NAMES = ("shape", "color", "size")
 FACT_WORDS = {
     *SHAPES, *COLORS, *SIZES, *BACKGROUNDS, *ROWS, *COLUMNS, *NUMBERS, "no", "none", "yes", "nothing", "empty", "only",
     "both", "all",
@@ -57,6 +59,7 @@ class Batch:
 
     patches: torch.Tensor  # [B, 144, 588], normalised pixels in the processor's patch order
     dense: dict[str, torch.Tensor]  # name -> [B, 36], index into DENSE_WORDS[name], or IGNORED
+    cells: dict[str, torch.Tensor]  # shape, color, size -> [B, 9], index into DENSE_WORDS[name]
     input_ids: torch.Tensor  # [B, L]
     position_ids: torch.Tensor  # [3, B, L]
     segments: torch.Tensor  # [B, L]: 0 prefix, 1.. conversations, -1 padding
@@ -102,6 +105,15 @@ def dense_labels(scene: Scene) -> dict[str, np.ndarray]:
         labels["column"].append(grid_column)
         labels["background"].append(DENSE_WORDS["background"].index(scene.background))
     return {name: np.array(values) for name, values in labels.items()}
+
+
+def cell_labels(scene: Scene) -> dict[str, np.ndarray]:
+    """For each cell ([9]) the shape, colour and size of its thing, or nothing."""
+    things = [scene.at(cell) for cell in range(9)]
+    return {
+        name: np.array([DENSE_WORDS[name].index(getattr(t, name) if t else "nothing") for t in things])
+        for name in CELL_NAMES
+    }
 
 
 class Packer:
@@ -153,9 +165,7 @@ class Packer:
             said += [0.0] * len(asked) + [(USUAL_LENGTH / len(answered)) ** 0.5] * len(answered)
         return ids, said
 
-    def fill_row(
-        self, rng: random.Random, scene: Scene, shares: tuple[float, float, float]
-    ) -> dict[str, np.ndarray]:
+    def fill_row(self, rng: random.Random, scene: Scene, shares: Sequence[float]) -> dict[str, np.ndarray]:
         """One packed row; conversations are drawn until one does not fit."""
         length, prefix = self.row_length, len(self.prefix_ids)
         row = {
@@ -195,7 +205,7 @@ class Packer:
         seed: str,
         num_pictures: int,
         max_things: int,
-        shares: tuple[float, float, float],
+        shares: Sequence[float],
         with_text: bool = True,
     ) -> Batch:
         """Batch of `num_pictures` pictures of 1..max_things things; the same seed gives the same batch."""
@@ -203,6 +213,7 @@ class Packer:
         scenes = [make_scene(rng, rng.randint(1, max_things)) for _ in range(num_pictures)]
         rows = [self.fill_row(rng, scene, shares) for scene in scenes] if with_text else []
         dense = [dense_labels(scene) for scene in scenes]
+        cells = [cell_labels(scene) for scene in scenes]
 
         def stack(key: str, axis: int = 0) -> torch.Tensor:
             return torch.from_numpy(np.stack([row[key] for row in rows], axis)) if rows else torch.empty(0)
@@ -211,6 +222,9 @@ class Packer:
             patches=torch.from_numpy(np.stack([patchify(scene) for scene in scenes])),
             dense={
                 name: torch.from_numpy(np.stack([labels[name] for labels in dense])) for name in DENSE_WORDS
+            },
+            cells={
+                name: torch.from_numpy(np.stack([labels[name] for labels in cells])) for name in CELL_NAMES
             },
             input_ids=stack("input_ids"),
             position_ids=stack("position_ids", 1),

@@ -26,8 +26,8 @@ from transformers.utils import logging
 
 WARMUP_SHARE, FINAL_RATE = 0.03, 0.05
 MUON_RATIO = 3.0  # Muon's learning rate over AdamW's
-EASY_THINGS, EASY_SHARES = 3, (0.15, 0.65, 0.1)  # the first part of stage two: few things, short questions
-DENSE_WEIGHT = 1.0
+EASY_THINGS, EASY_SHARES = 3, (0.1, 0.4, 0.1, 0.3)  # the first part of stage two: few things, short questions
+DENSE_WEIGHT, CELL_WEIGHT = 1.0, 0.5
 VISION_RATIO = 0.2  # in stage two the tower only follows: at the full rate noise undoes stage one
 
 
@@ -53,8 +53,8 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--fact-weight", type=float, default=4.0, help="loss weight of colour, place, number ... words"
     )
     parser.add_argument(
-        "--shares", type=float, nargs=3, default=(0.35, 0.25, 0.25), metavar="SHARE",
-        help="shares of captions, short questions and reasoning; the rest is multi-turn",
+        "--shares", type=float, nargs=4, default=(0.3, 0.3, 0.2, 0.1), metavar="SHARE",
+        help="shares of captions, short questions, reasoning, counting and finding; the rest is multi-turn",
     )  # fmt: skip
     parser.add_argument(
         "--easy-share", type=float, default=0.08, help="first part of stage two that stays easy"
@@ -139,8 +139,12 @@ class Trainer:
         export(self.options.out, self.learner.model, self.processor)
 
     def _move(self, batch: Batch) -> Batch:
-        values = {k: v.to(self.options.device) for k, v in vars(batch).items() if k != "dense"}
-        return Batch(dense={k: v.to(self.options.device) for k, v in batch.dense.items()}, **values)
+        def move(value: torch.Tensor | dict) -> torch.Tensor | dict:
+            if isinstance(value, dict):
+                return {name: move(part) for name, part in value.items()}
+            return value.to(self.options.device)
+
+        return Batch(**{name: move(value) for name, value in vars(batch).items()})
 
     def _update(self, loss: torch.Tensor, progress: float, vision_ratio: float) -> None:
         """One optimiser step; `progress` 0..1 places it on the schedule, `vision_ratio` scales the tower's rate."""
@@ -184,11 +188,11 @@ class Trainer:
         with torch.autocast(options.device, dtype=torch.bfloat16):
             pictures = self.learner.encode_pictures(batch.patches)
             dense, right = self.learner.dense_losses(pictures, batch.dense)
-            loss, plain, facts = self.learner.text_loss(pictures, batch, self.packer.picture_start)
-        self._update(loss + DENSE_WEIGHT * dense, progress, VISION_RATIO)
+            loss, cells, plain, facts = self.learner.text_loss(pictures, batch, self.packer.picture_start)
+        self._update(loss + DENSE_WEIGHT * dense + CELL_WEIGHT * cells, progress, VISION_RATIO)
         self.step += 1
         return (
-            f"step {self.step} loss {plain:.4f} facts {facts:.3f} dense {dense.item():.3f} "
+            f"step {self.step} loss {plain:.4f} facts {facts:.3f} dense {dense.item():.3f} cells {cells.item():.3f} "
             f"shape {right['shape']:.3f} color {right['color']:.3f}"
         )
 

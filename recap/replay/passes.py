@@ -112,7 +112,7 @@ class ReplayedPass(NamedTuple):
 def replay_passes(trajectory: Trajectory, run: Run, config: RecapConfig | None) -> Iterator[ReplayedPass]:
     """All passes of a recorded run, each queried before its own writes."""
     memories = RecordedMemories(trajectory.vocab_size)
-    memories.put(carried_rows(run, trajectory))
+    memories.put(carried_rows(run))
     memories.put(_rows_of(run, run.prefill.writes))
     # What a fallback takes at an empty root is not in the trace.
     is_replayed = config is not None and config.root_fallback == "none"
@@ -149,7 +149,7 @@ def matched_length(token_ids: np.ndarray, parents: np.ndarray, continuation: np.
     return len(continuation)
 
 
-def carried_rows(run: Run, trajectory: Trajectory) -> list[tuple[Source, tuple[int, ...], PredictionRow]]:
+def carried_rows(run: Run) -> list[tuple[Source, tuple[int, ...], PredictionRow]]:
     """Rows of U from earlier requests of the stream, as far as this run read or replaced them."""
     first: dict[tuple[int, ...], int | None] = {}
     _note_writes(first, run.prefill.writes)

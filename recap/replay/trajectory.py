@@ -115,7 +115,14 @@ def _blocked_ids(trace: Trace, run: Run) -> frozenset[int]:
 
 
 def _highest_id(trace: Trace, run: Run) -> int:
-    highest = max((*trace.request.prompt_ids, *output_ids(run)))
-    highest = max([highest, *(max(row.token_ids) for row in run.rows)])
-    nodes = (node for it in run.iterations if it.detail for node in it.detail.nodes)
-    return max([highest, *(node.token_id for node in nodes)])
+    """Over everything that becomes a key or a candidate: the maps are sized by it."""
+    details = [iteration.detail for iteration in run.iterations if iteration.detail is not None]
+    nodes = [node for detail in details for node in detail.nodes]
+    ids = {*trace.request.prompt_ids, *output_ids(run)}
+    ids.update(*(row.token_ids for row in run.rows))
+    ids.update(
+        *(write.key_ids for writes in (run.prefill.writes, *(d.writes for d in details)) for write in writes)
+    )
+    ids.update(*(found.key_ids for node in nodes for found in node.retrieved))
+    ids.update(node.token_id for node in nodes)
+    return max(ids)
