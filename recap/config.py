@@ -36,6 +36,7 @@ class RecapConfig:
         suffix_inside_budget: the new suffix nodes count among `max_nodes`, and the search gives up as many.
         expansion: `best-first` is Eq. 8; `fixed` goes breadth-first, `width` children at every node.
         root_fallback: where rows for a root that finds none are taken from (Appendix H).
+        follows_cost: each pass verifies only as many of `max_nodes` as are worth their measured time.
         forbid_repeated_edges: leave out a child whose (parent token, token) edge is already on its own path.
 
     Raises:
@@ -53,6 +54,7 @@ class RecapConfig:
     suffix_inside_budget: bool = False
     expansion: Expansion = "best-first"
     root_fallback: RootFallback = "none"
+    follows_cost: bool = False
     forbid_repeated_edges: bool = False
 
     def __post_init__(self) -> None:

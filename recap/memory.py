@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recap.budget import SurvivalTable
 from recap.events import MemorySizes, Source
 from recap.jit import jit
 from recap.prediction_map import MAX_VOCAB_SIZE, MapArrays, copy_map, empty_map, find_row, reserve, write_row
@@ -32,11 +33,12 @@ class StoredRow(NamedTuple):
 
 
 class MemorySnapshot(NamedTuple):
-    """What `Memories.snapshot` remembers: U and the counters of the stream. C and G never outlive a request."""
+    """What `Memories.snapshot` remembers of the stream. C and G never outlive a request."""
 
     unigram: MapArrays
     request: int
     batch: int
+    survival: SurvivalTable
 
 
 class Memories:
@@ -49,6 +51,7 @@ class Memories:
         request: number of the current request in this stream, from 1 (0 before the first).
         pass_index: passes of this request whose rows were written; 0 after prefill.
         batch: target passes seen by this stream, prefills included.
+        survival: how often drafted nodes were accepted in this stream; filled by drafters with a budget of their own.
     """
 
     def __init__(self, vocab_size: int) -> None:
@@ -66,6 +69,7 @@ class Memories:
         self.pass_index = 0
         self.batch = 0
         self.unigram = empty_map(1, self.vocab_size)
+        self.survival = SurvivalTable()
         self._clear_local()
 
     def begin_request(self) -> None:
@@ -145,7 +149,7 @@ class Memories:
 
     def snapshot(self) -> MemorySnapshot:
         """A copy of what outlives a request, to be given back to `restore`."""
-        return MemorySnapshot(copy_map(self.unigram), self.request, self.batch)
+        return MemorySnapshot(copy_map(self.unigram), self.request, self.batch, self.survival.copy())
 
     def restore(self, snapshot: MemorySnapshot) -> None:
         """Return U to a snapshot, and forget C and G: as if the requests since had never been made."""
@@ -153,6 +157,7 @@ class Memories:
         self.request = snapshot.request
         self.pass_index = 0
         self.batch = snapshot.batch
+        self.survival = snapshot.survival.copy()
         self._clear_local()
 
     def _check_ids(self, token_ids: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Protocol
 
-from recap.drafters import RecapDrafter, make_drafter, takes_nodes
+from recap.drafters import RecapDrafter, open_drafter, takes_nodes
 from recap.drafters.base import Drafter
 from recap.engine import generate
 from recap.events import (
@@ -59,8 +59,8 @@ class RecordedRun:
         memories: Memories | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> None:
-        """`method`: see `make_drafter`; `memories`: the stream to continue, else a new one; `stop`: see `generate`."""
-        drafter = make_drafter(method, target.vocab_size, target.blocked_ids, memories)
+        """`method`: see `parse_method`; `memories`: the stream to continue, else a new one; `stop`: see `generate`."""
+        drafter = open_drafter(target, method, memories)
         self.name = run_name(method, drafter)
         self._recorder = Recorder(
             drafter,

@@ -29,7 +29,7 @@ class TreeBuilder:
         self._specificity_priors = np.array(config.specificity_priors, np.float64)
         priors = list(config.depth_priors[: config.max_depth])
         priors += [config.depth_priors[-1]] * (config.max_depth - len(priors))
-        self._depth_priors = np.array(priors, np.float64)
+        self.depth_priors = np.array(priors, np.float64)
 
     def build(
         self,
@@ -48,10 +48,11 @@ class TreeBuilder:
         """
         tree = self.search(memories, history, self.config.max_nodes, root_candidates)
         if len(continuation) and self.config.max_nodes > 0 and self.config.suffix_max_nodes > 0:
-            tree = self._with_suffix(tree, continuation)
+            tree = self.with_suffix(tree, continuation)
         return pack(*tree)
 
-    def _with_suffix(self, tree: tuple[np.ndarray, ...], continuation: np.ndarray) -> tuple[np.ndarray, ...]:
+    def with_suffix(self, tree: tuple[np.ndarray, ...], continuation: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A searched tree with the copied continuation: shared prefixes are walked, the rest becomes new nodes."""
         config = self.config
         max_depth = config.max_depth + config.suffix_max_nodes
         if not config.suffix_inside_budget:
@@ -88,7 +89,7 @@ class TreeBuilder:
             history[-1],
             max_nodes,
             self.config.width,
-            self._depth_priors,
+            self.depth_priors,
             self._specificity_priors,
             rule_code(self.config.fusion),
             self.config.forbid_repeated_edges,

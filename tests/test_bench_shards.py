@@ -1,4 +1,4 @@
-"""Parts of a benchmark on several machines, drafters from elsewhere, and the growth of U."""
+"""Parts of a benchmark on several machines, drafters from elsewhere, and what a stream does to U."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import json
 import random
 
 import pytest
-from test_bench import CONVERSATIONS, ToyTarget, measure
+from test_bench import CONVERSATIONS, ToyTarget, measure, talk
 
 from recap.bench import __main__ as command_line
 from recap.bench.foreign import load_drafter_class
 from recap.bench.shards import merge_reports, parse_shard, take_shard
-from recap.bench.workload import Conversation, Workload
+from recap.bench.workload import Conversation, Workload, arrange
 from recap.drafters.autoregressive import AutoregressiveDrafter
 from recap.errors import InputError
 
@@ -140,3 +140,16 @@ def test_the_rows_of_u_are_counted_after_every_unit_and_never_shrink():
     assert rows == sorted(rows)
     assert rows[0] > 0
     assert {r.memory_rows for (_, _, method), r in results.items() if method in ("ar", "sam")} == {None}
+
+
+def test_a_reset_at_task_boundaries_is_one_a_request_when_tasks_alternate_and_fewer_when_they_are_blocked():
+    """Appendix D: under alternation both policies accept the same; in blocks the former keeps U within a task."""
+    talks = [talk(i, "the very same question", topic="ab"[i < 4]) for i in range(8)]
+
+    def passes(order, reset_u):
+        results = measure(["recap@4"], arrange(talks, order), reset_u=reset_u)
+        return {id_: r.passes for (id_, _, method), r in results.items() if method == "recap@4"}
+
+    assert passes("alternating", "topic") == passes("alternating", "request")
+    assert passes("blocked", "request") == passes("alternating", "request")
+    assert sum(passes("blocked", "topic").values()) < sum(passes("blocked", "request").values())

@@ -13,10 +13,13 @@ import pytest
 from oracles import scaled
 from scripted_runs import random_request, random_target
 
-from recap.drafters import make_drafter
+from recap.config import RecapConfig
+from recap.drafters import RecapDrafter, make_drafter
+from recap.engine import generate
 from recap.errors import TraceError
 from recap.memory import Memories
-from recap.recording import RecordedRun, build_trace
+from recap.recorder import Recorder
+from recap.recording import RecordedRun, build_trace, run_settings
 from recap.replay import __main__ as command_line
 from recap.replay.counts import POLICIES, count_states
 from recap.replay.passes import replay_passes
@@ -25,6 +28,7 @@ from recap.replay.trajectory import read_trajectory, recorded_config
 from recap.targets.base import Request
 from recap.targets.scripted import ScriptedTarget, random_scores
 from recap.trace_io import dump_trace, parse_trace, save_trace
+from recap.tree import pack
 
 METHODS = (
     *("recap@63", "recap@5", "recap@0", "recap-fixed@20", "recap-budget-31", "recap-no-suffix@12"),
@@ -62,6 +66,33 @@ def test_a_replayed_pass_has_the_tree_and_the_acceptance_of_the_live_one(method)
                 assert replayed.num_accepted == len(replayed.iteration.accepted)
                 num_passes += 1
     assert num_passes > scaled(40)
+
+
+class ClockedDrafter(RecapDrafter):
+    """Chooses a budget and the copy for each pass, as a clock would: by nothing that a trace holds."""
+
+    def draft(self, history):
+        tree = self.search(history, random.Random(len(history)).choice((0, 1, 2, 7, 20)))
+        is_copied = len(tree[0]) > 1 and len(history) % 2
+        return pack(*(self.builder.with_suffix(tree, self.suffix_continuation()) if is_copied else tree))
+
+
+def test_a_run_that_chose_its_budgets_by_the_clock_replays_with_those_it_chose():
+    rng = random.Random(12)
+    num_passes = 0
+    for _ in range(scaled(40, at_least=4)):
+        target, request = random_target(rng, 12), random_request(rng, 12)
+        drafter = ClockedDrafter(RecapConfig(), Memories(12), target.blocked_ids)
+        settings = run_settings(drafter, request, target.blocked_ids)
+        recorder = Recorder(drafter, "recap@auto", "recap", settings, target.environment)
+        for _ in generate(target, drafter, request, recorder=recorder):
+            pass
+        trace = build_trace(target, request, "what is it", [recorder.run()])
+        passes = build_report([trace])["passes"]
+        if passes["num_passes"]:
+            assert passes["same_tree"]["value"] == passes["same_accepted_length"]["value"] == 1.0
+        num_passes += passes["num_passes"]
+    assert num_passes > 0
 
 
 def test_without_the_rows_carried_in_a_replay_would_not_come_out_the_same(monkeypatch):

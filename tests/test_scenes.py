@@ -251,5 +251,7 @@ def test_reading_finds_facts_the_question_does_not_give_away():
     assert compare("The circle is blue.", right, question, "colors") == (0, 1)
     assert compare("The circle is red.", right, question, "shapes") == (0, 0)
     assert compare("red, blue", "red", "?", "colors") == (1, 2)
+    assert compare("red, green, blue", "red, blue", "?", "colors") == (2, 3)
+    assert compare("blue, red", "red, blue", "?", "colors") == (1, 2)
     assert is_right("It is a red circle.", "A red circle.", "?")
     assert not is_right("No, it is red.", "Yes, it is red.", "?")

@@ -54,7 +54,7 @@ def coverage_recall_figure(report: dict[str, Any], theme: ThemeName = "light") -
                 "type": "scatter",
                 "mode": "lines+markers+text",
                 "name": name,
-                "text": ["", "", benchmark],
+                "text": [benchmark, "", ""],
                 "textposition": "bottom center",
                 "textfont": {"color": LIGHT["faint"]},
                 "x": [coverage for coverage, _ in points],

@@ -109,7 +109,7 @@ def _benchmark(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:
 def _replay(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:
     facts = (
         f"{report['num_states']} states of {report['num_traces']} recorded runs on {report['num_pictures']} pictures, "
-        f"{', '.join(report['models'])}. Whiskers: 95 % intervals over pictures. Open marks are the paper's numbers."
+        f"{', '.join(report['models'])}. Whiskers: 95 % intervals over pictures. Open marks and diamonds: the paper's."
     )
     figures = {
         "Coverage and recall by key length": coverage_recall_figure(report),

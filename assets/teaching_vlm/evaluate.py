@@ -29,7 +29,7 @@ from scenes import draw, make_scene
 from transformers import AutoModelForImageTextToText, AutoProcessor
 from transformers.utils import logging
 
-DEFAULT_MODEL = Path(__file__).parent / "qwen"
+SHIPPED = {"teaching-qwen": Path(__file__).parent / "qwen"}
 MAX_NEW_TOKENS = 300
 
 
@@ -126,7 +126,7 @@ def score(items: list[Item], answers: list[tuple[str, bool]]) -> dict[str, float
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Accuracy of the teaching model on unseen pictures.")
-    parser.add_argument("--model", type=Path, default=DEFAULT_MODEL)
+    parser.add_argument("--model", default="teaching-qwen", help="teaching-qwen or the folder of a model")
     parser.add_argument("--limit", type=int, default=200, help="pictures")
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument(
@@ -140,10 +140,9 @@ def main() -> int:
     torch.set_num_threads(options.threads)
     logging.disable_progress_bar()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    processor = AutoProcessor.from_pretrained(options.model, local_files_only=True)
-    model = AutoModelForImageTextToText.from_pretrained(
-        options.model, dtype=torch.float32, local_files_only=True
-    )
+    folder = SHIPPED.get(options.model, Path(options.model))
+    processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
+    model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
     items = make_items(options.limit)
     answers = answer_all(model.to(device).eval(), processor, items, options.batch_size)
     shares = score(items, answers)

@@ -38,9 +38,18 @@ def facts(answer: str, question: str, kind: str) -> list[str]:
 
 
 def compare(answer: str, reference: str, question: str, kind: str) -> tuple[int, int]:
-    """Facts of `kind` that stand at the same place in both, and the longer one's number of facts."""
+    """Facts of `kind` that both hold in the same order, and the longer one's number of facts.
+
+    The order is compared by the longest common subsequence: a thing left out or made up costs its own facts only.
+    """
     said, right = facts(answer, question, kind), facts(reference, question, kind)
-    return sum(a == b for a, b in zip(said, right, strict=False)), max(len(said), len(right))
+    common = [0] * (len(right) + 1)
+    for word in said:
+        diagonal = 0
+        for index, other in enumerate(right, 1):
+            best = diagonal + 1 if word == other else max(common[index], common[index - 1])
+            diagonal, common[index] = common[index], best
+    return common[-1], max(len(said), len(right))
 
 
 def is_right(answer: str, reference: str, question: str) -> bool:

@@ -20,7 +20,7 @@ from recap.bench.runner import BenchRunner, BenchTarget, MeasuredUnit
 from recap.bench.settings import BenchSettings, ResetU
 from recap.bench.shards import Shard, merge_reports, parse_shard, read_report, take_shard
 from recap.bench.workload import Order, Workload, arrange, read_workload, select
-from recap.drafters import METHODS
+from recap.drafters import AUTO, METHODS
 from recap.errors import InputError, RecapError
 from recap.pictures import describe_picture
 from recap.recording import build_trace
@@ -68,7 +68,10 @@ def build_parser() -> argparse.ArgumentParser:
     run_.add_argument("--topics", type=_names, default=(), help="comma-separated; all of them by default")
     run_.add_argument("--limit", type=int, help="units in all, spread evenly over the topics")
     run_.add_argument(
-        "--nodes", type=int, default=63, help="draft nodes of RECAP methods without @N (default 63)"
+        "--nodes",
+        type=lambda text: text if text == AUTO else int(text),
+        default=63,
+        help="draft nodes of RECAP methods without @N, or auto (default 63)",
     )
     run_.add_argument("--max-new-tokens", type=int, default=200, help="length cap of an answer (default 200)")
     run_.add_argument(

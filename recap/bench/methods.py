@@ -10,7 +10,7 @@ import torch
 
 from recap import metrics
 from recap.bench.foreign import is_foreign, load_drafter_class
-from recap.drafters import Drafter, make_drafter
+from recap.drafters import Drafter, open_drafter
 from recap.engine import generate
 from recap.events import Event, Finished, Iteration, Prefill, Run
 from recap.recorder import Recorder
@@ -68,7 +68,7 @@ class EngineMethod:
     """A drafter in our engine; the clock is the engine's own."""
 
     def __init__(self, name: str, drafter_name: str, target: DescribedTarget) -> None:
-        """`name` is the one reported; `drafter_name`, with the node budget in it, the one `make_drafter` knows, or a
+        """`name` is the one reported; `drafter_name`, with the node budget in it, the one `open_drafter` knows, or a
         `module:Class` of someone else's.
         """
         self._name = name
@@ -97,7 +97,7 @@ class EngineMethod:
             make = load_drafter_class(self._drafter_name)
             self._drafter: Drafter = make(target.vocab_size, target.blocked_ids)
         else:
-            self._drafter = make_drafter(self._drafter_name, target.vocab_size, target.blocked_ids)
+            self._drafter = open_drafter(target, self._drafter_name)
 
     def save_state(self) -> object:
         """What the drafter keeps across requests."""

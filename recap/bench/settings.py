@@ -21,7 +21,7 @@ class BenchSettings:
     Attributes:
         methods: names as reported, `module:Class` for a drafter from elsewhere; plain decoding is measured first,
             named or not.
-        nodes: draft nodes of RECAP methods that do not name a number themselves.
+        nodes: draft nodes of RECAP methods that do not name a number themselves, or `auto`.
         repeats: how often each unit is measured; its ratio is the median.
         reset_u: when the memories that outlive a request are emptied.
         max_new_tokens: length cap of every answer.
@@ -31,7 +31,7 @@ class BenchSettings:
     """
 
     methods: tuple[str, ...]
-    nodes: int = 63
+    nodes: int | str = 63
     repeats: int = 1
     reset_u: ResetU = "never"
     max_new_tokens: int = 200

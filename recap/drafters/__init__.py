@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from recap.budget import CostCurve
 from recap.config import RecapConfig
 from recap.drafters.autoregressive import AutoregressiveDrafter
 from recap.drafters.base import Drafter
 from recap.drafters.methods import METHODS, OTHERS, VARIANTS, method_table, takes_nodes
 from recap.drafters.recap import RecapDrafter
+from recap.drafters.recap_auto import RecapAutoDrafter
 from recap.drafters.root_fallback import RootFallbackDrafter
 from recap.errors import InputError
 from recap.memory import Memories
+from recap.targets.base import Target
 
 __all__ = [
+    "AUTO",
     "METHODS",
     "AutoregressiveDrafter",
     "Drafter",
     "RecapDrafter",
     "make_drafter",
     "method_table",
+    "open_drafter",
     "parse_method",
     "takes_nodes",
 ]
+
+#: Behind `@`: the budget follows the cost of a pass.
+AUTO = "auto"
 
 
 def parse_method(name: str) -> RecapConfig | None:
     """The configuration that a method's name stands for; None for methods other than RECAP.
 
-    `METHODS` lists the names. RECAP's take `@N` for N draft nodes, `recap@16` or `recap-back-off@63`, but those with a
-    budget of their own.
+    `METHODS` lists the names. RECAP's take `@N` for N draft nodes, `recap@16` or `recap-back-off@63`, or `@auto` for as
+    many of 63 as are worth their time, but those with a budget of their own.
 
     Raises:
         InputError: no such method.
@@ -37,20 +45,34 @@ def parse_method(name: str) -> RecapConfig | None:
     if name in OTHERS:
         return None
     variant, at, nodes = name.partition("@")
-    if variant not in VARIANTS or (at and not (takes_nodes(variant) and nodes.isdecimal())):
+    if variant not in VARIANTS or (
+        at and not (takes_nodes(variant) and (nodes.isdecimal() or nodes == AUTO))
+    ):
         known = ", ".join(METHODS)
         raise InputError(
-            f"There is no method called {name!r}. Use one of {known}, with @N for N draft nodes behind a recap name "
-            "that holds no number."
+            f"There is no method called {name!r}. Use one of {known}, with @N for N draft nodes or @auto behind a "
+            "recap name that holds no number."
         )
     try:
-        return RecapConfig(**VARIANTS[variant].settings, **({"max_nodes": int(nodes)} if at else {}))
+        budget = {"follows_cost": True} if nodes == AUTO else {"max_nodes": int(nodes)} if at else {}
+        return RecapConfig(**VARIANTS[variant].settings, **budget)
     except ValueError as error:
         raise InputError(f"The method {name!r} cannot be used: {error}.") from error
 
 
+def open_drafter(target: Target, name: str, memories: Memories | None = None) -> Drafter:
+    """A drafter for a target; what its passes cost is measured if the method asks. See `make_drafter`."""
+    config = parse_method(name)
+    cost = target.cost_curve if config is not None and config.follows_cost else None
+    return make_drafter(name, target.vocab_size, target.blocked_ids, memories, cost)
+
+
 def make_drafter(
-    name: str, vocab_size: int, blocked_ids: Iterable[int] = (), memories: Memories | None = None
+    name: str,
+    vocab_size: int,
+    blocked_ids: Iterable[int] = (),
+    memories: Memories | None = None,
+    cost: CostCurve | None = None,
 ) -> Drafter:
     """A drafter by its method's name, with a stream of its own.
 
@@ -59,12 +81,19 @@ def make_drafter(
         vocab_size: width V of the target's scores.
         blocked_ids: image placeholders and padding.
         memories: the stream to continue, for RECAP alone.
+        cost: what a pass of the target costs; `@auto` needs it.
 
     Raises:
         InputError: no such method.
+        ValueError: `@auto` without a cost.
     """
     config = parse_method(name)
     if config is None:
         return OTHERS[name].make(vocab_size, blocked_ids)
+    memories = Memories(vocab_size) if memories is None else memories
+    if config.follows_cost:
+        if cost is None:
+            raise ValueError(f"cost must be given for methods with @{AUTO}; got cost=None (method {name!r})")
+        return RecapAutoDrafter(config, memories, blocked_ids, cost)
     make = RecapDrafter if config.root_fallback == "none" else RootFallbackDrafter
-    return make(config, Memories(vocab_size) if memories is None else memories, blocked_ids)
+    return make(config, memories, blocked_ids)

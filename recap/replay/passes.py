@@ -7,6 +7,7 @@ trace as a table. The rows of it that mattered are: a row is recorded when it is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -116,13 +117,13 @@ def replay_passes(trajectory: Trajectory, run: Run, config: RecapConfig | None) 
     memories.put(_rows_of(run, run.prefill.writes))
     # What a fallback takes at an empty root is not in the trace.
     is_replayed = config is not None and config.root_fallback == "none"
-    builder = TreeBuilder(config, trajectory.blocked_ids) if is_replayed else None
     suffix = SuffixAutomaton(trajectory.blocked_ids)
     suffix.extend(trajectory.history_at(0))
     state = 0
     for iteration in run.iterations:
         tree, num_accepted = None, None
-        if builder is not None:
+        if is_replayed:
+            builder = TreeBuilder(_config_of_pass(config, run, iteration), trajectory.blocked_ids)
             most = config.max_depth + config.suffix_max_nodes
             continuation = suffix.continuation(config.suffix_min_match, most)
             tree = builder.build(memories, trajectory.history_at(state), continuation)
@@ -133,6 +134,15 @@ def replay_passes(trajectory: Trajectory, run: Run, config: RecapConfig | None) 
         memories.put(_rows_of(run, iteration.detail.writes))
         suffix.extend(np.array(iteration.committed_ids, np.int64))
         state += len(state_nodes(iteration))
+
+
+def _config_of_pass(config: RecapConfig, run: Run, iteration: Iteration) -> RecapConfig:
+    """The run's own; where it chose each pass's budget by the clock, with the budget that was chosen."""
+    if not run.name.endswith("@auto"):
+        return config
+    origins = [node.origin for node in iteration.detail.nodes]
+    suffix_max_nodes = config.suffix_max_nodes if "suffix" in origins else 0
+    return replace(config, max_nodes=origins.count("fusion"), suffix_max_nodes=suffix_max_nodes)
 
 
 def matched_length(token_ids: np.ndarray, parents: np.ndarray, continuation: np.ndarray) -> int:

@@ -3,7 +3,7 @@
 A *state* is a position of the output from which the target chose a next token: the root and the accepted nodes of every
 pass. A pass records the rows that were written to a memory. A node whose last three tokens stood at an earlier node
 of the same pass wrote to none (the first occurrence is kept), so its own row is not in the trace; the row that was kept
-for these tokens stands in for it, and the stand-ins are counted.
+for these tokens stands in for it, and the stand-ins are counted. A run of `recap@0`, one node a pass, has none.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from recap.budget import CostCurve
 from recap.rows import PredictionRows
 from recap.tree import DraftTree
 
@@ -103,8 +104,10 @@ class Target(Protocol):
         vocab_size: width V of its scores.
         end_ids: ids that end an answer (model, generation and tokenizer settings as one set).
         blocked_ids: image placeholders and padding: never drafted, never indexed.
+        cost_curve: measured seconds of a pass by its rows.
     """
 
+    cost_curve: CostCurve
     vocab_size: int
     end_ids: frozenset[int]
     blocked_ids: frozenset[int]

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from recap.drafters import make_drafter
+from recap.drafters import open_drafter
 from recap.engine import generate
 from recap.errors import ModelError
 from recap.events import Environment
@@ -69,8 +69,8 @@ def load_target(
 def warm_up(target: TransformersTarget) -> None:
     """Run a few tokens by every path once, so that no compilation or allocation falls into a measured run."""
     request = target.build_request(None, "Describe the picture.", max_new_tokens=6)
-    for method in ("ar", "recap"):
-        for _ in generate(target, make_drafter(method, target.vocab_size, target.blocked_ids), request):
+    for method in ("ar", "recap", "recap@auto"):
+        for _ in generate(target, open_drafter(target, method), request):
             pass
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import numpy as np
 import torch
 
+from recap.budget import CostCurve
 from recap.events import Environment
 from recap.rows import make_rows
 from recap.targets.base import Request, Scores, Want
@@ -38,6 +39,8 @@ class ScriptedTarget:
         self.end_ids = frozenset(end_ids)
         self.blocked_ids = frozenset(blocked_ids)
         self.name = "scripted"
+        #: A look-up costs the same for any number of rows.
+        self.cost_curve = CostCurve((1, 2), (max(pass_seconds, 1e-6),) * 2)
         self.environment = Environment("cpu", "float32", torch.__version__, "", torch.get_num_threads())
         self._next_scores = next_scores
         self._pass_seconds = pass_seconds

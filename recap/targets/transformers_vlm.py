@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
 from PIL import Image
 
+from recap.budget import CostCurve
 from recap.errors import InputError
 from recap.events import Environment
 from recap.rows import PredictionRows, make_rows
 from recap.targets.base import Request, Scores, Want
+from recap.targets.cost import PREFIX_LENGTH, measure_pass_seconds
 from recap.targets.decoders import make_decoder
 from recap.targets.image_attention import image_share
 from recap.targets.kv_cache import TreeCache
@@ -91,6 +94,11 @@ class TransformersTarget:
         # A padding id that also ends answers has to stay draftable.
         self.blocked_ids = (padding - self.end_ids) | placeholders
         self._token_bytes, self._special_ids = token_byte_table(self.tokenizer)
+
+    @cached_property
+    def cost_curve(self) -> CostCurve:
+        """Measured seconds of a pass by its rows; the first use takes a second or so on a small model."""
+        return measure_pass_seconds(self, prefix_length=min(PREFIX_LENGTH, self.max_positions // 2))
 
     @property
     def device(self) -> torch.device:

@@ -1,0 +1,52 @@
+"""What a pass of a target costs on this machine, by the number of its rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from recap.budget import CostCurve
+from recap.memory import Memories
+from recap.rows import make_rows
+from recap.targets.base import Request, Target
+from recap.tree import pack_tree, path_contexts
+
+ROWS = (1, 2, 4, 8, 16, 32, 64, 68)
+PREFIX_LENGTH = 256
+_NUM_REPEATS = 7
+
+
+def measure_pass_seconds(
+    target: Target,
+    rows: Sequence[int] = ROWS,
+    prefix_length: int = PREFIX_LENGTH,
+    repeats: int = _NUM_REPEATS,
+) -> CostCurve:
+    """Time passes over trees of so many rows behind a text of `prefix_length` tokens; rows rising, from 1.
+
+    A pass is verification and the writing of its rows. The fastest of `repeats` counts, after one that does not: what
+    else a machine does only ever adds time.
+    """
+    token_ids = [token for token in range(target.vocab_size) if token not in target.blocked_ids]
+    prompt = np.resize(np.array(token_ids[:64], np.int64), prefix_length)
+    decoding = target.prefill(Request(prompt, 1), False, max(rows))
+    memories = Memories(target.vocab_size)
+    seconds = []
+    for num_rows in rows:
+        # A binary tree: deep and wide, as drafted ones are.
+        tree = pack_tree(
+            [token_ids[i % len(token_ids)] for i in range(num_rows)],
+            [-1, *((i - 1) // 2 for i in range(1, num_rows))],
+        )
+        contexts = path_contexts(tree.token_ids, tree.parent_indices, np.int64(-1), np.int64(-1))
+        times = []
+        for _ in range(1 + repeats):
+            started = time.perf_counter()
+            scores = decoding.verify(tree)
+            memories.write(contexts, make_rows(scores.top_ids, scores.top_scores))
+            times.append(time.perf_counter() - started)
+        seconds.append(min(times[1:]))
+    decoding.close()
+    return CostCurve(tuple(rows), tuple(seconds))
