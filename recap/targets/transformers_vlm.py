@@ -16,7 +16,7 @@ from recap.events import Environment
 from recap.rows import PredictionRows, make_rows
 from recap.targets.base import Request, Scores, Want
 from recap.targets.cost import PREFIX_LENGTH, measure_pass_seconds
-from recap.targets.decoders import make_decoder
+from recap.targets.decoder import Decoder
 from recap.targets.image_attention import image_share
 from recap.targets.kv_cache import TreeCache
 from recap.targets.prompts import build_prompt, token_byte_table
@@ -82,7 +82,7 @@ class TransformersTarget:
         self.family = family
         self.environment = environment
         self.text_config = model.config.get_text_config()
-        self.decoder = make_decoder(family.text_model(model), family.position_ids)
+        self.decoder = Decoder(family.text_model(model), family.position_ids)
         self.vocab_size = model.get_output_embeddings().weight.shape[0]
         config = model.config
         self.image_token_id: int | None = getattr(config, "image_token_id", None)

@@ -1,0 +1,72 @@
+"""The text model's layers, as transformers runs them, over our cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+
+from recap.targets.image_attention import watch_first_query
+from recap.targets.kv_cache import TreeCache
+
+
+class Decoded(NamedTuple):
+    """What a pass leaves.
+
+    Attributes:
+        hidden: [n, hidden_size], behind the final norm.
+        first_query: [num_heads, head_dim], the final layer's first query, rotated; None unless it was asked for.
+    """
+
+    hidden: torch.Tensor
+    first_query: torch.Tensor | None
+
+
+class Decoder:
+    """Runs the layers, writing keys and values behind the cache's prefix, which it does not move."""
+
+    def __init__(
+        self, text_model: torch.nn.Module, position_ids: Callable[[torch.Tensor], torch.Tensor]
+    ) -> None:
+        """`position_ids` gives text positions int64 [n] the form that the text model takes."""
+        self._text_model = text_model
+        self._position_ids = position_ids
+
+    def prefill(self, embeddings: torch.Tensor, position_ids: torch.Tensor, cache: TreeCache) -> torch.Tensor:
+        """A whole prompt [n, hidden_size], each row seeing itself and those before it: hidden states, same shape."""
+        return self._run(embeddings, position_ids, cache, None)
+
+    def decode(
+        self,
+        embeddings: torch.Tensor,
+        text_positions: torch.Tensor,
+        cache: TreeCache,
+        mask: torch.Tensor | None,
+        wants_query: bool,
+    ) -> Decoded:
+        """Rows [n, hidden_size] at text positions int64 [n].
+
+        `mask` is additive, [1, 1, n, prefix + n]; None lets every row see everything.
+        """
+        position_ids = self._position_ids(text_positions)
+        if not wants_query:
+            return Decoded(self._run(embeddings, position_ids, cache, mask), None)
+        with watch_first_query(self._text_model.layers[-1].self_attn) as first_query:
+            hidden = self._run(embeddings, position_ids, cache, mask)
+        return Decoded(hidden, first_query())
+
+    def _run(
+        self,
+        embeddings: torch.Tensor,
+        position_ids: torch.Tensor,
+        cache: TreeCache,
+        mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        return self._text_model(
+            inputs_embeds=embeddings[None],
+            position_ids=position_ids,
+            attention_mask=mask,
+            cache=cache.layers,
+            use_cache=True,
+        ).last_hidden_state[0]
