@@ -75,8 +75,13 @@ def model_loader(model: str, dtype: str) -> Callable[[], Any]:
     """Loads and warms the model when called; torch is imported only then, after the page is open."""
 
     def load() -> Any:
+        import torch
+
         from recap.targets.loading import load_target, warm_up
 
+        if "OMP_NUM_THREADS" not in os.environ:
+            # A core is left to the page: a model's threads wait for each other, and for whoever takes one's core.
+            torch.set_num_threads(max(1, torch.get_num_threads() - 1))
         target = load_target(model, dtype)
         warm_up(target)
         return target

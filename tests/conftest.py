@@ -26,9 +26,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--full", action="store_true", help="every test at its full size, and the slow ones (hours)"
     )
-    group.addoption(
-        "--update-screenshots", action="store_true", help="write the browser tests' reference pictures anew"
-    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
