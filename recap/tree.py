@@ -154,3 +154,43 @@ def path_contexts(token_ids, parent_indices, u, v):
         contexts[i, 1] = contexts[parent, 2]
         contexts[i, 2] = token_ids[i]
     return contexts
+
+
+@jit
+def insert_continuation(token_ids, parents, q, scores, is_suffix, continuation, max_new_nodes, max_depth):
+    """Walk the copied continuation from the root; where the tree has no such child, add a node of its own."""
+    num_nodes = len(token_ids)
+    limit = num_nodes + max_new_nodes
+    all_tokens = np.empty(limit, np.int64)
+    all_parents = np.empty(limit, np.int32)
+    all_q = np.full(limit, np.nan)
+    all_scores = np.full(limit, np.nan)
+    all_suffix = np.ones(limit, np.bool_)
+    all_tokens[:num_nodes] = token_ids
+    all_parents[:num_nodes] = parents
+    all_q[:num_nodes] = q
+    all_scores[:num_nodes] = scores
+    all_suffix[:num_nodes] = is_suffix
+    node = 0
+    for depth in range(min(len(continuation), max_depth)):
+        token = continuation[depth]
+        child = -1
+        for i in range(node + 1, num_nodes):
+            if all_parents[i] == node and all_tokens[i] == token:
+                child = i
+                break
+        if child < 0:
+            if num_nodes == limit:
+                break
+            child = num_nodes
+            all_tokens[child] = token
+            all_parents[child] = node
+            num_nodes += 1
+        node = child
+    return (
+        all_tokens[:num_nodes],
+        all_parents[:num_nodes],
+        all_q[:num_nodes],
+        all_scores[:num_nodes],
+        all_suffix[:num_nodes],
+    )
