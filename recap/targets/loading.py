@@ -69,7 +69,7 @@ def load_target(
 def warm_up(target: TransformersTarget) -> None:
     """Run a few tokens by every path once, so that no compilation or allocation falls into a measured run."""
     request = target.build_request(None, "Describe the picture.", max_new_tokens=6)
-    for method in ("ar", "recap", "recap@auto"):
+    for method in ("ar", "recap"):
         for _ in generate(target, open_drafter(target, method), request):
             pass
 
