@@ -27,6 +27,7 @@ from demo.runs import keep_run
 from demo.session import SessionStore
 from demo.states import player_source
 from recap.errors import TraceError
+from recap.targets.loading import load_target, warm_up
 from recap.trace_io import save_trace
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -234,6 +235,8 @@ def endless_model(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def address(traces_folder, endless_model):
     """The app as people start it, on a free port."""
+    # On a fresh machine numba compiles for long, and beside it the page answers late: fill its cache first.
+    warm_up(load_target(str(endless_model)))
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
