@@ -12,6 +12,7 @@ from recap.errors import ModelError
 from recap.events import Event, Finished, Iteration, Prefill, StageSeconds, StopReason
 from recap.recorder import Recorder
 from recap.rows import make_rows
+from recap.sampling import Chooser, choose_along_path
 from recap.targets.base import Decoding, Request, Scores, Target
 from recap.verification import Outcome, verify_path
 
@@ -23,8 +24,9 @@ def generate(
     *,
     stop: Callable[[], bool] | None = None,
     recorder: Recorder | None = None,
+    chooser: Chooser | None = None,
 ) -> Iterator[Event]:
-    """Decode a request greedily; with exact arithmetic the tokens do not depend on the drafter.
+    """Decode a request, greedily without a chooser; with exact arithmetic the tokens do not depend on the drafter.
 
     Yields one `Prefill`, an `Iteration` a verification pass, and a `Finished`. The clock of the events covers image
     encoding, prefill and decoding; recording happens outside it.
@@ -36,10 +38,14 @@ def generate(
         request: the prompt and the length cap.
         stop: read before every pass; True ends the run there.
         recorder: fills the events' details and its own row table; without one no records are built.
+        chooser: what picks each token in place of the argmax, see `recap.sampling`.
 
     Raises:
+        ValueError: a recorder and a chooser; recorded runs are greedy.
         ModelError: the scores are not finite; nothing of the run is remembered.
     """
+    if recorder and chooser:
+        raise ValueError(f"recorded runs must be greedy; got chooser={chooser!r} beside a recorder")
     saved_state = drafter.save_state()
     is_kept = False
     decoding: Decoding | None = None
@@ -49,6 +55,9 @@ def generate(
         decoding = target.prefill(request, drafter.wants_prompt_rows, drafter.max_tree_nodes)
         _check_finite(decoding.first_scores)
         first_id = int(decoding.first_scores.greedy_ids[0])
+        if chooser:
+            assert decoding.first_scores.all_scores is not None, "targets give all scores of the first token"
+            first_id = chooser.choose(request.prompt_ids, decoding.first_scores.all_scores[0])
         prefill_seconds = time.perf_counter() - started
         if recorder:
             recorder.look_prompt(decoding)
@@ -86,7 +95,14 @@ def generate(
                 break
             num_tokens_left = len(history) - length
             iteration, outcome = _one_pass(
-                target, drafter, decoding, history[:length], num_tokens_left, num_passes + 1, recorder
+                target,
+                drafter,
+                decoding,
+                history[:length],
+                num_tokens_left,
+                num_passes + 1,
+                recorder,
+                chooser,
             )
             history[length : length + len(outcome.committed_ids)] = outcome.committed_ids
             length += len(outcome.committed_ids)
@@ -123,16 +139,23 @@ def _one_pass(
     num_tokens_left: int,
     index: int,
     recorder: Recorder | None,
+    chooser: Chooser | None,
 ) -> tuple[Iteration, Outcome]:
     prefix_length = decoding.prefix_length
     started = time.perf_counter()
     tree = drafter.draft(history)
     drafted = time.perf_counter()
     wants = getattr(drafter, "wants", ())  # a drafter need not know of what only a `ScoreReader` asks for
-    scores = decoding.verify(tree, want=wants)
+    scores = decoding.verify(tree, want_all_scores=chooser is not None, want=wants)
     verified = time.perf_counter()
     _check_finite(scores)
-    outcome = verify_path(tree, scores.greedy_ids, target.end_ids, num_tokens_left)
+    chosen_ids = scores.greedy_ids
+    if chooser:
+        assert scores.all_scores is not None, "all scores were asked for"
+        chosen_ids = choose_along_path(
+            tree, scores.all_scores, history, chooser, target.end_ids, num_tokens_left
+        )
+    outcome = verify_path(tree, chosen_ids, target.end_ids, num_tokens_left)
     decoding.keep(outcome.accepted_indices)
     committed = time.perf_counter()
     if recorder:

@@ -12,15 +12,18 @@ import math
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from PIL import Image, ImageOps, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from recap.errors import InputError
 from recap.events import ImageInfo
+from recap.pixels import flatten_to_rgb
 
 MAX_PICTURE_BYTES = 20 * 1024 * 1024
 MAX_PICTURE_PIXELS = 40_000_000
 MAX_PICTURE_SIDE = 16_384
+#: Formats whose decoders hold the picture several times over are refused earlier, so that no picture takes more than
+#: about 300 MB while it is opened.
+MAX_COSTLY_PIXELS = {"WEBP": 12_000_000, "AVIF": 12_000_000, "progressive JPEG": 24_000_000}
 #: Qwen-VL cuts pictures into squares of 28 pixels; it refuses a side below that and a side ratio above 200.
 MIN_SIDE = 28
 MAX_SIDE_RATIO = 200
@@ -29,8 +32,18 @@ THUMBNAIL_SIDE = 240
 THUMBNAIL_BYTES = 40_000
 
 READABLE_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF")
-_WIDE_GREY_MODES = ("I", "F", "I;16", "I;16L", "I;16B", "I;16N")
 _HEIF_BRANDS = (b"heic", b"heix", b"hevc", b"heim", b"heis", b"mif1", b"msf1")
+#: What undoes each way of holding a camera (EXIF's orientation, 2 to 8).
+_TURNS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+_SIDE_SWAPS = (_TURNS[5], _TURNS[6], _TURNS[7], _TURNS[8])
 _ADVICE = "please choose a PNG, JPEG, WebP or GIF picture."
 
 
@@ -60,12 +73,18 @@ def open_picture(source: str | Path | bytes | Image.Image) -> Picture:
         opened = source
     else:
         opened = _open_header(source if isinstance(source, bytes) else _read_bytes(Path(source)))
-    _check_size(*opened.size)
+    _check_size(opened)
     notes: list[str] = []
-    image = _decode(opened, notes)
-    image = _turn_upright(image, notes)
-    original_size = image.size
-    image = _to_rgb(image, notes)
+    try:
+        turn = _decode(opened, notes)
+        image = flatten_to_rgb(opened, notes)
+    except MemoryError:
+        raise InputError("There is not enough memory for this picture; please scale it down.") from None
+    original_size = opened.size
+    if turn is not None:
+        image, original_size = image.transpose(turn), opened.size[:: -1 if turn in _SIDE_SWAPS else 1]
+    if image.width * image.height < original_size[0] * original_size[1]:
+        notes.append(f"Very large: made smaller to {image.width} × {image.height} pixels.")
     image = _fit_limits(image, notes)
     return Picture(image=image, original_size=original_size, notes=tuple(notes))
 
@@ -144,88 +163,54 @@ def _is_text(data: bytes) -> bool:
     return all(character >= " " or character in "\t\r\n\f" for character in text)
 
 
-def _check_size(width: int, height: int) -> None:
+def _check_size(opened: Image.Image) -> None:
+    width, height = opened.size
     if width < 1 or height < 1:
         raise InputError(f"The picture has no pixels ({width} × {height}); {_ADVICE}")
-    if width * height > MAX_PICTURE_PIXELS:
-        raise InputError(_too_many_pixels(f"{width} × {height}"))
+    kind = "progressive JPEG" if opened.info.get("progressive") else opened.format
+    max_pixels = MAX_COSTLY_PIXELS.get(kind or "", MAX_PICTURE_PIXELS)
+    if width * height > max_pixels:
+        raise InputError(_too_many_pixels(f"{width} × {height}", max_pixels))
     if max(width, height) > MAX_PICTURE_SIDE:
         raise InputError(
             f"The picture is {width} × {height} pixels; a side may have at most {MAX_PICTURE_SIDE}: please crop it."
         )
 
 
-def _too_many_pixels(size: str) -> str:
-    limit = MAX_PICTURE_PIXELS // 1_000_000
+def _too_many_pixels(size: str, max_pixels: int = MAX_PICTURE_PIXELS) -> str:
+    limit = max_pixels // 1_000_000
     return (
         f"The picture is too large ({size} pixels); please scale it down to at most {limit} million pixels."
     )
 
 
-def _decode(opened: Image.Image, notes: list[str]) -> Image.Image:
-    """All pixels of the first frame, as a picture of its own."""
+def _decode(opened: Image.Image, notes: list[str]) -> Image.Transpose | None:
+    """Decode all pixels of the first frame, in place; returns the turn that they still need."""
     try:
         has_more_frames = bool(getattr(opened, "is_animated", False))
-        kind = opened.format
-        image = opened.copy()
+        noted_turn = _noted_turn(opened)
+        opened.load()
     except MemoryError:
-        raise InputError("There is not enough memory for this picture; please scale it down.") from None
+        raise
     except Exception as error:  # decoders meet damaged data with any kind of exception
         raise InputError(
             "This picture file is cut off or damaged; please save or download it again and choose the new copy."
         ) from error
-    if has_more_frames and kind == "TIFF":
+    if has_more_frames and opened.format == "TIFF":
         notes.append("Several pages: the first one is used.")
-    elif (
-        has_more_frames and kind != "MPO"
-    ):  # an MPO is one photo; its further frames are previews and depth maps
+    elif has_more_frames and opened.format != "MPO":  # an MPO is one photo, then previews and depth maps
         notes.append("Animated: the first frame is used.")
-    return image
-
-
-def _turn_upright(image: Image.Image, notes: list[str]) -> Image.Image:
-    try:
-        turned = ImageOps.exif_transpose(image)
-        is_turned = image.getexif().get(0x0112, 1) in range(2, 9)
-    except Exception:  # a broken tag block says nothing about the way up
-        return image
-    if is_turned:
+    if noted_turn is not None:
         notes.append("Turned upright, as the camera noted.")
-    return turned
+    return None if opened.format == "TIFF" else noted_turn  # TIFF's decoder turns by itself
 
 
-def _to_rgb(image: Image.Image, notes: list[str]) -> Image.Image:
-    """Three channels of 8 bits: wide greys scaled by their range, transparency laid over white."""
-    if image.mode in _WIDE_GREY_MODES:
-        notes.append("More than 8 bits per pixel: its range of greys was scaled to 8 bits.")
-        return _scale_wide_grey(image).convert("RGB")
+def _noted_turn(opened: Image.Image) -> Image.Transpose | None:
+    """The turn that the camera asks for."""
     try:
-        if image.has_transparency_data:
-            layer = image.convert("RGBA")
-            if layer.getchannel("A").getextrema()[0] < 255:
-                notes.append("Transparent parts were laid over white.")
-                white = Image.new("RGBA", layer.size, "white")
-                return Image.alpha_composite(white, layer).convert("RGB")
-            return layer.convert("RGB")
-        return image.convert("RGB")
-    except (ValueError, OSError) as error:
-        raise InputError(
-            f"The picture's colours ({image.mode}) cannot be read here; please save it as PNG and choose that."
-        ) from error
-
-
-def _scale_wide_grey(image: Image.Image) -> Image.Image:
-    values = np.asarray(image).astype(np.float32)
-    is_finite = np.isfinite(values)
-    if not is_finite.any():
-        return Image.new("L", image.size)
-    low, high = values[is_finite].min(), values[is_finite].max()
-    values = np.where(is_finite, values, low)
-    if high > low:
-        values = (values - low) * (255.0 / (high - low))
-    else:  # a flat picture has no range: its level within 16 bits is kept
-        values = np.clip(values / 257.0, 0, 255)
-    return Image.fromarray(np.round(values).astype(np.uint8))
+        return _TURNS.get(opened.getexif().get(0x0112, 1))
+    except Exception:  # a broken tag block says nothing about the way up
+        return None
 
 
 def _fit_limits(image: Image.Image, notes: list[str]) -> Image.Image:

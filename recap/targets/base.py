@@ -76,7 +76,7 @@ class Decoding(Protocol):
     """Everything of one request: made by prefill, dropped by `close`, on error and Stop too.
 
     Attributes:
-        first_scores: [1]-position scores of the first output token.
+        first_scores: [1]-position scores of the first output token, all of them (`all_scores`) included.
         prompt_row_ids: int64 [n], prompt tokens at the eligible positions (all but placeholders and padding).
         prompt_rows: rows predicted there, or None where not asked for.
         prefix_length: cached positions: prompt and committed tokens, the next root not included.

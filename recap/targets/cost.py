@@ -1,13 +1,20 @@
-"""What a pass of a target costs on this machine, by the number of its rows."""
+"""What a pass of a target costs on this machine, by the number of its rows, and where that is remembered."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
+import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
 from recap.budget import CostCurve
+from recap.events import Environment
 from recap.memory import Memories
 from recap.rows import make_rows
 from recap.targets.base import Request, Target
@@ -50,3 +57,27 @@ def measure_pass_seconds(
         seconds.append(min(times[1:]))
     decoding.close()
     return CostCurve(tuple(rows), tuple(seconds))
+
+
+def cost_file(config_text: str, environment: Environment, prefix_length: int) -> Path:
+    """Where the curve of a model's shape (`config_text`) is kept: one file a shape, machine, versions and prefix."""
+    known = json.dumps([config_text, dataclasses.asdict(environment), prefix_length], sort_keys=True)
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(cache) / "recap-vlm" / f"cost-{hashlib.sha256(known.encode()).hexdigest()[:16]}.json"
+
+
+def read_curve(path: Path) -> CostCurve | None:
+    """The curve kept there; None where there is none, or none that can be read."""
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kept = json.loads(path.read_text("utf-8"))
+        rows, seconds = tuple(map(int, kept["rows"])), tuple(map(float, kept["seconds"]))
+        if rows[:1] == (1,) and len(rows) == len(seconds) and min(seconds) > 0:
+            return CostCurve(rows, seconds)
+    return None
+
+
+def write_curve(path: Path, curve: CostCurve) -> None:
+    """Keep a curve, where the machine lets us: it can always be measured again."""
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"rows": curve.rows, "seconds": curve.seconds}) + "\n", "utf-8")

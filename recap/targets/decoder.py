@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import torch
 
@@ -33,9 +34,18 @@ class Decoder:
         self._text_model = text_model
         self._position_ids = position_ids
 
-    def prefill(self, embeddings: torch.Tensor, position_ids: torch.Tensor, cache: TreeCache) -> torch.Tensor:
-        """A whole prompt [n, hidden_size], each row seeing itself and those before it: hidden states, same shape."""
-        return self._run(embeddings, position_ids, cache, None)
+    def prefill(
+        self,
+        embeddings: torch.Tensor,
+        position_ids: torch.Tensor,
+        cache: TreeCache,
+        text_inputs: Mapping[str, Any],
+    ) -> torch.Tensor:
+        """A whole prompt [n, hidden_size], each row seeing itself and those before it: hidden states, same shape.
+
+        `text_inputs` is what else the family's text model takes for a prompt.
+        """
+        return self._run(embeddings, position_ids, cache, None, text_inputs)
 
     def decode(
         self,
@@ -62,6 +72,7 @@ class Decoder:
         position_ids: torch.Tensor,
         cache: TreeCache,
         mask: torch.Tensor | None,
+        text_inputs: Mapping[str, Any] = MappingProxyType({}),
     ) -> torch.Tensor:
         return self._text_model(
             inputs_embeds=embeddings[None],
@@ -69,4 +80,5 @@ class Decoder:
             attention_mask=mask,
             cache=cache.layers,
             use_cache=True,
+            **text_inputs,
         ).last_hidden_state[0]

@@ -27,6 +27,8 @@ def watch_first_query(attention: torch.nn.Module) -> Iterator[Callable[[], torch
 
     def first_query() -> torch.Tensor:
         vectors = attention.q_proj(noted["hidden"]).view(-1, attention.head_dim)
+        if hasattr(attention, "q_norm"):  # Qwen3 normalises queries head by head
+            vectors = attention.q_norm(vectors)
         first, second = vectors.chunk(2, dim=-1)
         return vectors * noted["cosine"] + torch.cat((-second, first), dim=-1) * noted["sine"]
 

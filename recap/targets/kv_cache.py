@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from transformers.cache_utils import Cache, CacheLayerMixin
 
+from recap.jit import jit
+
 
 class _LayerView(CacheLayerMixin):
     """One layer's part of the block, in the form transformers' attention calls."""
@@ -103,3 +105,47 @@ class TreeCache:
             end = self.prefix_length + 1 + num_accepted
             self._block[..., start:end, :] = self._block.index_select(-2, source)
         self.prefix_length += 1 + num_accepted
+
+
+class TreeMask:
+    """Additive attention mask of packed trees, in one buffer: a pass writes its own columns and nothing of the prefix.
+
+    Columns that belonged to a tree are cleared once they have become part of the prefix, so the cost of a pass does not
+    grow with the text.
+    """
+
+    def __init__(
+        self, max_tree_nodes: int, capacity: int, dtype: torch.dtype, device: torch.device | str = "cpu"
+    ) -> None:
+        """For trees of up to `max_tree_nodes` rows behind prefixes that leave them room in `capacity` positions."""
+        # Rows start at multiples of 8 entries, which the fast attention kernels of a GPU ask for.
+        self._mask = torch.zeros(max_tree_nodes, -(-capacity // 8) * 8, dtype=dtype, device=device)
+        self._tree = torch.zeros(max_tree_nodes, max_tree_nodes)
+        self._tree_array = self._tree.numpy()
+        self._lowest = torch.finfo(dtype).min
+        self._num_clear = 0
+
+    def fill(self, parent_indices: np.ndarray, prefix_length: int) -> torch.Tensor:
+        """The mask of one tree, [1, 1, num_nodes, prefix_length + num_nodes]: valid until the next call.
+
+        Every node sees the prefix, its ancestors and itself. Prefixes may only grow.
+        """
+        num_nodes = len(parent_indices)
+        assert prefix_length >= self._num_clear, (prefix_length, self._num_clear)
+        _fill_tree(self._tree_array, parent_indices, self._lowest)
+        self._mask[:, self._num_clear : prefix_length] = 0
+        self._num_clear = prefix_length
+        end = prefix_length + num_nodes
+        self._mask[:num_nodes, prefix_length:end] = self._tree[:num_nodes, :num_nodes]
+        return self._mask[None, None, :num_nodes, :end]
+
+
+@jit
+def _fill_tree(mask, parent_indices, lowest):
+    """0 where a node sees another, itself included, `lowest` elsewhere; parents come before their children."""
+    num_nodes = len(parent_indices)
+    for i in range(num_nodes):
+        parent = parent_indices[i]
+        for j in range(num_nodes):
+            mask[i, j] = mask[parent, j] if parent >= 0 and j < i else lowest
+        mask[i, i] = 0.0

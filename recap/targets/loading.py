@@ -4,20 +4,45 @@ from __future__ import annotations
 
 import platform
 from pathlib import Path
+from typing import Any
 
 import torch
 import transformers
+from safetensors import SafetensorError
 
 from recap.drafters import open_drafter
 from recap.engine import generate
 from recap.errors import ModelError
 from recap.events import Environment
+from recap.targets.checkpoints import (
+    TEACHING_MODELS,
+    check_memory,
+    check_weights,
+    find_source,
+    loading_problem,
+)
+from recap.targets.family import Family
+from recap.targets.llava import LlavaFamily
+from recap.targets.probe import check_scores
+from recap.targets.prompts import TextProcessor
+from recap.targets.qwen3_vl import Qwen3VLFamily
 from recap.targets.qwen_vl import QwenVLFamily
-from recap.targets.transformers_vlm import Family, TransformersTarget
+from recap.targets.smolvlm import SmolVLMFamily
+from recap.targets.text_only import TextFamily
+from recap.targets.transformers_vlm import TransformersTarget
 
-_TEACHING_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "teaching_vlm"
-TEACHING_MODELS = {"teaching-qwen": _TEACHING_FOLDER / "qwen"}
-_FAMILIES: dict[str, type[Family]] = {"qwen2_5_vl": QwenVLFamily}
+__all__ = ["TEACHING_MODELS", "find_family", "load_target", "warm_up"]
+
+#: Families with pictures by `model_type`; any causal language model is taken besides.
+_PICTURE_FAMILIES: dict[str, type[Family]] = {
+    "qwen2_vl": QwenVLFamily,
+    "qwen2_5_vl": QwenVLFamily,
+    "qwen3_vl": Qwen3VLFamily,
+    "llava": LlavaFamily,
+    "llava_next": LlavaFamily,
+    "idefics3": SmolVLMFamily,
+    "smolvlm": SmolVLMFamily,
+}
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -27,9 +52,11 @@ def load_target(
     """Load a model and its processor.
 
     Args:
-        model: `teaching-qwen`, a folder, or a hub name.
-        dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, bfloat16 on a GPU.
-        device: `cpu`, `cuda`, or `auto`: a GPU where there is one.
+        model: `teaching-qwen`, `teaching-llava`, a folder, or a hub name.
+        dtype: `float32`, `bfloat16`, `float16`, or `auto`: float32 on a CPU, bfloat16 on a GPU (float16 on one that
+            has no bfloat16).
+        device: `cpu`, `cuda`, or `auto`: a GPU where there is one. What does not fit one GPU is spread over all of
+            them and main memory.
 
     Raises:
         ModelError: it cannot be found, read or used; the message says what to do.
@@ -37,25 +64,33 @@ def load_target(
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if dtype == "auto":
-        dtype = "float32" if device == "cpu" else "bfloat16"
+        dtype = _default_dtype(device)
     if dtype not in _DTYPES:
         raise ModelError(f"The precision must be one of {', '.join(_DTYPES)} or auto; got {dtype!r}.")
-    source = str(_find_source(model))
+    source = find_source(model)
     try:
         config = transformers.AutoConfig.from_pretrained(source)
-        if config.model_type not in _FAMILIES:
+        family = find_family(config)
+        if family is None:
             raise ModelError(
-                f"The model {model!r} is of the kind {config.model_type!r}, which is not supported; "
-                f"choose one of the kinds {', '.join(sorted(_FAMILIES))}."
+                f"The model {model!r} is of the kind {config.model_type!r}, which is not supported; choose a causal "
+                f"language model or one of the kinds {', '.join(sorted(_PICTURE_FAMILIES))}."
             )
-        processor = transformers.AutoProcessor.from_pretrained(source)
-        loaded = transformers.AutoModelForImageTextToText.from_pretrained(source, dtype=_DTYPES[dtype])
-    except (OSError, ValueError, KeyError, ImportError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(
-            f"The model {model!r} could not be loaded ({reason}); check the name, the folder's files and the network."
-        ) from error
-    loaded = loaded.to(device).eval()
+        if isinstance(source, Path):
+            check_weights(source)
+        if family.has_pictures:
+            model_class = transformers.AutoModelForImageTextToText
+            processor: Any = transformers.AutoProcessor.from_pretrained(source)
+        else:
+            model_class = transformers.AutoModelForCausalLM
+            processor = TextProcessor(transformers.AutoTokenizer.from_pretrained(source))
+        num_bytes = _count_parameters(model_class, config) * _DTYPES[dtype].itemsize
+        fits_device = check_memory(model, num_bytes, device, dtype)
+        placing = {} if fits_device else {"device_map": "auto"}
+        loaded = model_class.from_pretrained(source, dtype=_DTYPES[dtype], **placing)
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
+        raise loading_problem(model, error) from error
+    loaded = (loaded.to(device) if fits_device else loaded).eval()
     environment = Environment(
         device=_device_name(device),
         dtype=dtype,
@@ -63,34 +98,45 @@ def load_target(
         transformers_version=transformers.__version__,
         num_threads=torch.get_num_threads(),
     )
-    return TransformersTarget(model, loaded, processor, _FAMILIES[config.model_type](), environment)
+    target = TransformersTarget(model, loaded, processor, family, environment)
+    if not family.has_pictures:
+        check_scores(target)
+    return target
+
+
+def find_family(config: transformers.PreTrainedConfig) -> Family | None:
+    """What is special about a model of this configuration; None where it is of no kind that can be used."""
+    if config.model_type in _PICTURE_FAMILIES:
+        return _PICTURE_FAMILIES[config.model_type]()
+    kinds = transformers.models.auto.modeling_auto
+    is_causal = config.model_type in kinds.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+    has_pictures = config.model_type in kinds.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING_NAMES
+    # Encoders such as BERT are listed as causal too, as they can be made to decode.
+    is_encoder = config.model_type in kinds.MODEL_FOR_MASKED_LM_MAPPING_NAMES
+    is_other = config.is_encoder_decoder or (is_encoder and not getattr(config, "is_decoder", False))
+    return TextFamily() if is_causal and not has_pictures and not is_other else None
 
 
 def warm_up(target: TransformersTarget) -> None:
     """Run a few tokens by every path once, so that no compilation or allocation falls into a measured run."""
     request = target.build_request(None, "Describe the picture.", max_new_tokens=6)
     for method in ("ar", "recap"):
-        for _ in generate(target, open_drafter(target, method), request):
-            pass
+        drafter = open_drafter(target, method)
+        if target.obstacle_for(request, drafter.max_tree_nodes) is None or method == "ar":
+            for _ in generate(target, drafter, request):
+                pass
 
 
-def _find_source(model: str) -> str | Path:
-    """A folder with a model in it, or a hub name that transformers may look up."""
-    folder = TEACHING_MODELS.get(model, Path(model))
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise ModelError(f"The folder {folder} holds no model: there is no config.json in it.")
-        return folder
-    if model in TEACHING_MODELS:
-        raise ModelError(
-            f"The model {model!r} should lie in {folder}, which does not exist; get the whole repository."
-        )
-    if model.count("/") != 1 or model.startswith((".", "/", "~")):
-        raise ModelError(
-            f"There is no folder {model!r}; give {', '.join(TEACHING_MODELS)}, a model's folder, or a hub name like "
-            "owner/model."
-        )
-    return model
+def _default_dtype(device: str) -> str:
+    if device == "cpu":
+        return "float32"
+    return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float16"
+
+
+def _count_parameters(model_class: Any, config: transformers.PreTrainedConfig) -> int:
+    """Parameters of a model that has not been loaded, tied ones once."""
+    with torch.device("meta"):
+        return sum(parameter.numel() for parameter in model_class.from_config(config).parameters())
 
 
 def _device_name(device: str) -> str:

@@ -59,7 +59,8 @@ class ScriptedTarget:
 
     def score_histories(self, histories: Sequence[Sequence[int]], want_all_scores: bool = False) -> Scores:
         """Scores after each history, as one pass."""
-        time.sleep(self._pass_seconds)
+        if self._pass_seconds:  # sleeping for no time still hands the processor to others
+            time.sleep(self._pass_seconds)
         logits = np.array([self._next_scores(history) for history in histories], np.float32)
         return score_positions(torch.from_numpy(logits), want_all_scores)
 
@@ -74,8 +75,9 @@ class ScriptedDecoding:
         eligible = [i for i, token in enumerate(self._cached_ids) if token not in target.blocked_ids]
         self.prompt_row_ids = request.prompt_ids[eligible]
         wanted = [*eligible, len(self._cached_ids) - 1] if want_prompt_rows else [len(self._cached_ids) - 1]
-        scores = target.score_histories([self._cached_ids[: i + 1] for i in wanted])
-        self.first_scores = Scores(scores.top_ids[-1:], scores.top_scores[-1:])
+        scores = target.score_histories([self._cached_ids[: i + 1] for i in wanted], want_all_scores=True)
+        assert scores.all_scores is not None
+        self.first_scores = Scores(scores.top_ids[-1:], scores.top_scores[-1:], scores.all_scores[-1:])
         self.prompt_rows = (
             make_rows(scores.top_ids[:-1], scores.top_scores[:-1]) if want_prompt_rows else None
         )

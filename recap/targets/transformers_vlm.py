@@ -4,55 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from pathlib import Path
 
 import numpy as np
 import torch
 from PIL import Image
 
 from recap.budget import CostCurve
-from recap.errors import InputError
+from recap.errors import InputError, ModelError
 from recap.events import Environment
+from recap.questions import check_question
 from recap.rows import PredictionRows, make_rows
-from recap.targets.base import Request, Scores, Want
-from recap.targets.cost import PREFIX_LENGTH, measure_pass_seconds
+from recap.targets.base import Decoding, Request, Scores, Want
+from recap.targets.cacheability import inspect_cache
+from recap.targets.cost import (
+    PREFIX_LENGTH,
+    ROWS,
+    cost_file,
+    measure_pass_seconds,
+    read_curve,
+    write_curve,
+)
 from recap.targets.decoder import Decoder
+from recap.targets.family import Family
+from recap.targets.fused_decoder import FusedDecoder, is_fusible
+from recap.targets.fused_vision import FusedVisionTower, is_fusible_tower
 from recap.targets.image_attention import image_share
-from recap.targets.kv_cache import TreeCache
+from recap.targets.kv_cache import TreeCache, TreeMask
+from recap.targets.plain_decoding import PlainDecoding
 from recap.targets.prompts import build_prompt, token_byte_table
 from recap.targets.scoring import score_positions
 from recap.tree import DraftTree
-from recap.verification import ancestor_mask
 
 #: Prompt positions scored at a time: 512 of a 152,064 vocabulary are 0.3 GB in fp32.
 _ROWS_CHUNK = 512
-
-
-class EmbeddedPrompt(NamedTuple):
-    """A prompt as vectors.
-
-    Attributes:
-        embeddings: [1, num_prompt_tokens, hidden_size].
-        position_ids: [..., num_prompt_tokens], in the form the family's text model takes.
-        position_offset: what this request adds to the index of a position behind the prompt (Qwen-VL's M-RoPE delta).
-    """
-
-    embeddings: torch.Tensor
-    position_ids: torch.Tensor
-    position_offset: int
-
-
-class Family(Protocol):
-    """What makes one model family different."""
-
-    def embed_prompt(self, model: torch.nn.Module, request: Request) -> EmbeddedPrompt:
-        """Encode the pictures and place them among the prompt's embeddings."""
-
-    def position_ids(self, positions: torch.Tensor) -> torch.Tensor:
-        """Text positions [n], offset included, in the form the family's text model takes."""
-
-    def text_model(self, model: torch.nn.Module) -> torch.nn.Module:
-        """The part that maps embeddings and a cache to hidden states."""
 
 
 class TransformersTarget:
@@ -60,9 +45,10 @@ class TransformersTarget:
 
     Attributes:
         name: as the user named it.
-        model, processor, tokenizer: transformers' own.
+        model, processor, tokenizer: transformers' own; without a processor the target knows no words, only ids.
         family: what is special about this architecture.
         decoder: what runs its layers, for plain decoding and every other method alike.
+        vision_tower: what encodes pictures for all of them in place of the model's own; None leaves them to it.
         vocab_size, end_ids, blocked_ids: see `Target`.
         environment: device, precision and versions for records.
     """
@@ -71,34 +57,60 @@ class TransformersTarget:
         self,
         name: str,
         model: torch.nn.Module,
-        processor: object,
+        processor: object | None,
         family: Family,
         environment: Environment,
+        may_copy_weights: bool = True,
     ) -> None:
+        """`may_copy_weights` allows faster layers that do not follow later changes of the model's weights."""
         self.name = name
         self.model = model
         self.processor = processor
-        self.tokenizer = processor.tokenizer
+        self.tokenizer = getattr(processor, "tokenizer", None)
         self.family = family
         self.environment = environment
         self.text_config = model.config.get_text_config()
-        self.decoder = Decoder(family.text_model(model), family.position_ids)
+        text_model = family.text_model(model)
+        make_decoder = FusedDecoder if may_copy_weights and is_fusible(text_model) else Decoder
+        self.decoder = make_decoder(text_model, family.position_ids)
+        visual = getattr(model.base_model, "visual", None)
+        self.vision_tower = (
+            FusedVisionTower(visual) if may_copy_weights and is_fusible_tower(visual) else None
+        )
+        self.cacheability = inspect_cache(model, text_model)
         self.vocab_size = model.get_output_embeddings().weight.shape[0]
         config = model.config
         self.image_token_id: int | None = getattr(config, "image_token_id", None)
-        self.end_ids = _id_set(config.eos_token_id, self.text_config.eos_token_id) | _id_set(
-            model.generation_config.eos_token_id, self.tokenizer.eos_token_id
+        self.end_ids = frozenset().union(
+            *(
+                _id_set(getattr(owner, "eos_token_id", None))
+                for owner in (config, self.text_config, model.generation_config, self.tokenizer)
+            )
         )
-        padding = _id_set(self.tokenizer.pad_token_id, model.generation_config.pad_token_id)
+        padding = _id_set(getattr(self.tokenizer, "pad_token_id", None), model.generation_config.pad_token_id)
         placeholders = _id_set(self.image_token_id, getattr(config, "video_token_id", None))
         # A padding id that also ends answers has to stay draftable.
         self.blocked_ids = (padding - self.end_ids) | placeholders
-        self._token_bytes, self._special_ids = token_byte_table(self.tokenizer)
+        self._token_bytes, self._special_ids = (
+            token_byte_table(self.tokenizer) if self.tokenizer else ({}, frozenset())
+        )
 
     @cached_property
     def cost_curve(self) -> CostCurve:
-        """Measured seconds of a pass by its rows; the first use takes a second or so on a small model."""
-        return measure_pass_seconds(self, prefix_length=min(PREFIX_LENGTH, self.max_positions // 2))
+        """Seconds of a pass by its rows, as kept for this model on this machine, or measured now: a second or so."""
+        prefix_length = min(PREFIX_LENGTH, self.max_positions // 2)
+        return read_curve(self.cost_file(prefix_length)) or self.measure_cost(prefix_length)
+
+    def measure_cost(self, prefix_length: int, rows: Sequence[int] = ROWS) -> CostCurve:
+        """Time passes behind a prefix of so many tokens, and keep the curve of the usual rows for next time."""
+        curve = measure_pass_seconds(self, rows, prefix_length)
+        if tuple(rows) == ROWS:
+            write_curve(self.cost_file(prefix_length), curve)
+        return curve
+
+    def cost_file(self, prefix_length: int) -> Path:
+        """Where the cost curve is kept, see `recap.targets.cost`."""
+        return cost_file(self.model.config.to_json_string(), self.environment, prefix_length)
 
     @property
     def device(self) -> torch.device:
@@ -107,8 +119,8 @@ class TransformersTarget:
 
     @property
     def max_positions(self) -> int:
-        """Longest prompt and answer the model was made for."""
-        return int(self.text_config.max_position_embeddings)
+        """Longest prompt and answer the model was made for; a model without such a bound names none."""
+        return int(getattr(self.text_config, "max_position_embeddings", None) or np.iinfo(np.int32).max)
 
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes of a token's text; of a special token, those of its name; of an unused id, `<id>`."""
@@ -120,7 +132,7 @@ class TransformersTarget:
 
     def build_request(
         self,
-        image: Image.Image | None,
+        image: Image.Image | Sequence[Image.Image] | None,
         question: str,
         max_new_tokens: int = 200,
         history: Sequence[tuple[str, str]] = (),
@@ -128,21 +140,24 @@ class TransformersTarget:
         """A question about a picture as a request, by the processor's own chat template.
 
         Args:
-            image: three-channel picture, in the first user turn; None asks without one.
+            image: three-channel picture, or several, in the first user turn; None asks without one.
             question: what the user typed; control marks in it stay text.
             max_new_tokens: length cap, at least 1.
             history: earlier (question, answer) turns.
 
         Raises:
-            InputError: a blank question, or prompt and answer longer than the model's positions.
+            InputError: a blank or broken question, a picture for a model that reads none, or prompt and answer longer
+                than the model's positions.
         """
-        if not question.strip():
-            raise InputError("Please type a question about the picture.")
+        check_question(question)
         if isinstance(max_new_tokens, bool) or not isinstance(max_new_tokens, int) or max_new_tokens < 1:
             raise InputError(
                 f"The number of new tokens must be a whole number of at least 1; got {max_new_tokens!r}."
             )
-        inputs = build_prompt(self.processor, image, question, history)
+        images = [image] if isinstance(image, Image.Image) else list(image or ())
+        if images and not self.family.has_pictures:
+            raise InputError("This model reads no pictures; ask without one, or choose a model that does.")
+        inputs = build_prompt(self.processor, images, question, history)
         prompt_ids = inputs.pop("input_ids")[0].numpy().astype(np.int64)
         if len(prompt_ids) + max_new_tokens > self.max_positions:
             raise InputError(
@@ -150,11 +165,28 @@ class TransformersTarget:
                 f"for; this model has room for {self.max_positions} in all. "
                 "Ask something shorter or for fewer new tokens."
             )
-        image_token_id = self.image_token_id if image is not None else None
+        image_token_id = self.image_token_id if images else None
         return Request(prompt_ids, max_new_tokens, image_token_id, inputs)
 
-    def prefill(self, request: Request, want_prompt_rows: bool, max_tree_nodes: int) -> TransformersDecoding:
-        """Encode picture and prompt, and choose the first token. See `Target`."""
+    def obstacle_for(self, request: Request, max_tree_nodes: int) -> str | None:
+        """Why trees of so many nodes cannot be verified behind a request, as a phrase; None where they can."""
+        num_positions = len(request.prompt_ids) + request.max_new_tokens + max_tree_nodes
+        return self.cacheability.obstacle_for(num_positions)
+
+    def prefill(self, request: Request, want_prompt_rows: bool, max_tree_nodes: int) -> Decoding:
+        """Encode picture and prompt, and choose the first token. See `Target`.
+
+        Raises:
+            ModelError: trees were asked for, and this model's cache cannot be cut and gathered for such a text.
+        """
+        obstacle = self.obstacle_for(request, max_tree_nodes)
+        if obstacle and (want_prompt_rows or max_tree_nodes > 1):
+            raise ModelError(
+                f"The model {self.name!r} cannot check guesses, because {obstacle}; choose plain decoding "
+                "(the method ar)."
+            )
+        if obstacle:
+            return PlainDecoding(self.model, request)
         return TransformersDecoding(self, request, want_prompt_rows, max_tree_nodes)
 
 
@@ -168,22 +200,26 @@ class TransformersDecoding:
         self._target = target
         self._head = target.model.get_output_embeddings()
         num_prompt = len(request.prompt_ids)
-        prompt = target.family.embed_prompt(target.model, request)
+        prompt = target.family.embed_prompt(target.model, request, target.vision_tower)
         self._position_offset = prompt.position_offset
         self._image_positions = np.flatnonzero(request.prompt_ids == request.image_token_id)
         config = target.text_config
+        capacity = num_prompt + request.max_new_tokens + max_tree_nodes
+        layout = (prompt.embeddings.dtype, prompt.embeddings.device)
+        self._mask = TreeMask(max_tree_nodes, capacity, *layout)
         self._cache: TreeCache | None = TreeCache(
             config.num_hidden_layers,
-            config.num_key_value_heads,
+            getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
             getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
-            num_prompt + request.max_new_tokens + max_tree_nodes,
-            prompt.embeddings.dtype,
-            prompt.embeddings.device,
+            capacity,
+            *layout,
         )
-        hidden = target.decoder.prefill(prompt.embeddings[0], prompt.position_ids, self._cache)
+        hidden = target.decoder.prefill(
+            prompt.embeddings[0], prompt.position_ids, self._cache, prompt.text_inputs
+        )
         self._cache.append(num_prompt)
         # The first token is scored alone, so that its rounding does not depend on who asks for prompt rows.
-        self.first_scores = score_positions(self._head(hidden[-1:]))
+        self.first_scores = score_positions(self._head(hidden[-1:]), want_all_scores=True)
         eligible = np.flatnonzero(~np.isin(request.prompt_ids, list(target.blocked_ids)))
         self.prompt_row_ids = request.prompt_ids[eligible]
         self.prompt_rows = self._rows_at(hidden, eligible) if want_prompt_rows else None
@@ -214,7 +250,8 @@ class TransformersDecoding:
             target.model.get_input_embeddings()(torch.from_numpy(tree.token_ids).to(target.device)),
             positions.to(target.device),
             cache,
-            self._tree_mask(tree, prefix),
+            # A single row sees everything and needs no mask.
+            self._mask.fill(tree.parent_indices, prefix) if tree.num_draft_nodes else None,
             wants_query,
         )
         scores = score_positions(self._head(hidden), want_all_scores)
@@ -226,21 +263,20 @@ class TransformersDecoding:
             scores = scores._replace(image_attention=image_share(first_query, keys, image_positions))
         return scores
 
-    def _tree_mask(self, tree: DraftTree, prefix: int) -> torch.Tensor | None:
-        """Additive mask [1, 1, num_nodes, prefix + num_nodes]; a single row sees everything and needs none."""
-        num_nodes = len(tree.token_ids)
-        if num_nodes == 1:
-            return None
-        weight = self._head.weight
-        mask = torch.zeros(num_nodes, prefix + num_nodes, dtype=weight.dtype)
-        hidden_from = torch.from_numpy(~ancestor_mask(tree.parent_indices))
-        mask[:, prefix:].masked_fill_(hidden_from, torch.finfo(weight.dtype).min)
-        return mask[None, None].to(weight.device)
-
     @torch.inference_mode()
     def keep(self, accepted_indices: np.ndarray) -> None:
         """Keep the root's and the accepted nodes' entries behind the prefix. See `Decoding`."""
         self._open_cache().keep(accepted_indices)
+
+    def cached_entries(self, num_positions: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """The first keys and values of every layer, [1, num_heads, num_positions, head_dim] each; not copied.
+
+        They lie as the library's own do where the target may not copy weights.
+        """
+        layers = self._open_cache().layers.layers
+        return [
+            (layer.keys[..., :num_positions, :], layer.values[..., :num_positions, :]) for layer in layers
+        ]
 
     def close(self) -> None:
         """Drop the cache."""

@@ -1,0 +1,114 @@
+"""The one public endpoint: a whole run, picture and question in, text, figures and trace out. See assets/guides/api.md.
+
+Every call is a stream of its own: it starts with an empty U and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any
+
+import gradio as gr
+
+from demo import limits
+from demo.host import ModelHost, Ticket
+from demo.runs import MAX_RECORDED_NODES
+from recap.cli import describe_run
+from recap.errors import InputError, RecapError
+from recap.pictures import MAX_PICTURE_BYTES, Picture, describe_picture, open_picture
+from recap.trace_io import dump_trace
+
+ENDPOINT = "answer"
+#: How often a waiting call says that it is still there, seconds; well below what the host takes for abandoned.
+_LOOK_SECONDS = 2.0
+
+
+def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
+    """Make `/answer` callable by any client; runs wait in the page's own queue."""
+
+    def answer(
+        picture: str, question: str, method: str = "recap", max_new_tokens: int = 200
+    ) -> tuple[str, dict, dict]:
+        """Answer a question by a method, and by plain decoding beside it.
+
+        Args:
+            picture: a PNG, JPEG, WebP or GIF file as base64; empty for a question without a picture.
+            question: what to ask.
+            method: recap, recap@16, recap-uniform, ..., token_recycling, ..., or ar for plain decoding alone.
+            max_new_tokens: length cap of the answer.
+
+        Returns:
+            The answer; its figures (those of `python -m recap run --json`); and both runs as a trace.
+        """
+        try:
+            checked = limits.check_question(question), limits.check_new_tokens(max_new_tokens)
+            opened = _open_base64(picture)
+            found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
+
+            def job(target: Any, ticket: Ticket) -> None:
+                found.append(_record(target, opened, *checked, method, ticket))
+
+            _check_method(method)
+            ticket = host.submit(job)
+            while not ticket.done.wait(_LOOK_SECONDS):
+                ticket.look_after()
+        except RecapError as error:
+            raise gr.Error(str(error)) from error
+        if ticket.error or not found:
+            raise gr.Error(ticket.error or "The run was stopped before its end; please ask again.")
+        return found[0]
+
+    with blocks:
+        gr.api(answer, api_name=ENDPOINT, concurrency_limit=None)
+
+
+def _check_method(method: str) -> None:
+    # The drafters need numba's code, whose import may take a second; the page opens before it.
+    from recap.drafters import parse_method
+
+    parse_method(method)
+
+
+def _open_base64(picture: str) -> Picture | None:
+    if not picture:
+        return None
+    if not isinstance(picture, str) or len(picture) > 4 * MAX_PICTURE_BYTES // 3 + 4:
+        raise InputError(
+            f"The picture must be a file of at most {MAX_PICTURE_BYTES / 1e6:.0f} MB as base64 text."
+        )
+    try:
+        data = base64.b64decode(picture, validate=True)
+        with limits.HEAVY_WORK:
+            return open_picture(data)
+    except binascii.Error as error:
+        raise InputError("The picture must be a file as base64 text; this text is none.") from error
+
+
+def _record(
+    target: Any, picture: Picture | None, question: str, max_new_tokens: int, method: str, ticket: Ticket
+) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The whole run, by the model's thread."""
+    from recap.recording import RecordedRun, build_trace
+    from recap.tokens import TextStream
+
+    image = picture.image if picture else None
+    request = target.build_request(image, question, max_new_tokens=max_new_tokens)
+    runs = []
+    for name in dict.fromkeys(("ar", method)):
+        recorded = RecordedRun(
+            target, request, name, stop=lambda: ticket.should_stop, max_nodes=MAX_RECORDED_NODES
+        )
+        for _ in recorded:
+            pass
+        runs.append(recorded.run())
+    stream = TextStream(target.token_bytes, target.is_special)
+    assert runs[-1].finished is not None
+    answer = stream.push(runs[-1].finished.output_ids) + stream.finish()
+    trace = build_trace(target, request, question, runs, describe_picture(picture) if picture else None)
+    return (
+        answer,
+        describe_run(runs[-1], runs[0], answer) | {"model": target.name},
+        json.loads(dump_trace(trace)),
+    )

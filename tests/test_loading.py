@@ -1,0 +1,164 @@
+"""Loading by name, folder and hub: what cannot be loaded is told in one sentence that says what to do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import huggingface_hub.errors as hub_errors
+import pytest
+import torch
+import transformers
+from family_models import FAMILIES, save_tiny, text_only
+from safetensors.torch import load_file, save_file
+
+from recap.errors import ModelError
+from recap.targets import checkpoints, loading
+from recap.targets.loading import load_target
+
+
+@pytest.fixture(scope="module")
+def llava_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny(FAMILIES["llava_next"], tmp_path_factory.mktemp("llava"))
+
+
+def told(model: str, **options: str) -> str:
+    with pytest.raises(ModelError) as caught:
+        load_target(model, **options)
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    return sentence
+
+
+def hub_error(kind: type[Exception], status: int) -> Exception:
+    """An error of the hub as transformers hands it on: behind an OSError of its own."""
+    request = httpx.Request("GET", "https://huggingface.co/owner/model")
+    error = kind("no", response=httpx.Response(status, request=request))
+    wrapped = OSError("You are trying to access\nsomething you cannot.")
+    wrapped.__cause__ = error
+    return wrapped
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "said"),
+    [
+        (hub_errors.GatedRepoError, 403, "accept its terms on huggingface.co/owner/model"),
+        (hub_errors.RepositoryNotFoundError, 404, "There is no model 'owner/model' on the hub"),
+        (hub_errors.HfHubHTTPError, 500, "You are trying to access"),
+    ],
+)
+def test_what_the_hub_refuses(
+    monkeypatch: pytest.MonkeyPatch, kind: type[Exception], status: int, said: str
+) -> None:
+    def refuse(_: str) -> None:
+        raise hub_error(kind, status)
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", refuse)
+    assert said in told("owner/model")
+
+
+def test_a_hub_name_while_the_hub_is_switched_off_or_out_of_reach(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "unset HF_HUB_OFFLINE" in told("nobody-here/no-such-model")
+    monkeypatch.setattr(checkpoints, "is_offline_mode", lambda: False)
+    assert "check the network" in told("nobody-here/no-such-model")
+
+
+def test_missing_shards_and_weights_are_told_before_anything_is_read(
+    llava_folder: Path, tmp_path: Path
+) -> None:
+    for file in llava_folder.iterdir():
+        if file.name != "model.safetensors":
+            (tmp_path / file.name).write_bytes(file.read_bytes())
+    assert "holds no weights" in told(str(tmp_path))
+    weights = load_file(llava_folder / "model.safetensors")
+    names = sorted(weights)
+    shards = {f"model-0000{i + 1}-of-00003.safetensors": names[i::3] for i in range(3)}
+    for file, held in shards.items():
+        save_file({name: weights[name] for name in held}, tmp_path / file, metadata={"format": "pt"})
+    index = {"metadata": {}, "weight_map": {name: file for file, held in shards.items() for name in held}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    whole = load_target(str(tmp_path), device="cpu").model.state_dict()
+    for name, value in load_target(str(llava_folder), device="cpu").model.state_dict().items():
+        assert torch.equal(whole[name], value)
+    (tmp_path / "model-00002-of-00003.safetensors").unlink()
+    assert "lacks 1 of 3 weight files, the first of them model-00002-of-00003.safetensors" in told(
+        str(tmp_path)
+    )
+
+
+def test_too_little_memory_is_told_before_anything_is_read(
+    llava_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "available_memory", lambda: 100_000)
+    monkeypatch.setattr(
+        transformers.AutoModelForImageTextToText, "from_pretrained", lambda *_, **__: pytest.fail("read")
+    )
+    assert "GB are free here; bfloat16 needs half of it" in told(str(llava_folder), device="cpu")
+    assert "are free here; choose a smaller model" in told(str(llava_folder), dtype="bfloat16", device="cpu")
+
+
+def test_memory_is_counted_before_loading_as_the_loaded_model_takes_it(
+    llava_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    check = loading.check_memory
+    monkeypatch.setattr(loading, "check_memory", lambda *args: asked.append(args[1]) or check(*args))
+    for dtype in ("float32", "bfloat16"):
+        loaded = load_target(str(llava_folder), dtype, "cpu").model
+        assert loaded.dtype == getattr(torch, dtype)
+        assert asked[-1] == sum(p.numel() * p.element_size() for p in loaded.parameters())
+
+
+def test_what_does_not_fit_the_gpu_is_spread_and_what_fits_nowhere_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (10**9, 2 * 10**9))
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(checkpoints, "available_memory", lambda: 3 * 10**9)
+    assert checkpoints.check_memory("m", 5 * 10**8, "cuda", "bfloat16")
+    assert not checkpoints.check_memory("m", 3 * 10**9, "cuda", "bfloat16")
+    with pytest.raises(ModelError, match=r"needs about 6\.0 GB in bfloat16 and 5\.0 GB are free"):
+        checkpoints.check_memory("m", 5 * 10**9, "cuda", "bfloat16")
+
+
+def test_this_machines_memory_is_read() -> None:
+    assert checkpoints.available_memory() > 10**8
+
+
+def test_a_processor_that_needs_a_missing_package_names_it(
+    llava_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: str) -> None:
+        raise ImportError("Package `num2words` is required to run SmolVLM processor.\nInstall it.")
+
+    monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", refuse)
+    assert "needs a package that is not installed (Package `num2words`" in told(str(llava_folder))
+
+
+def test_teaching_models_that_are_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(checkpoints.TEACHING_MODELS, "teaching-llava", tmp_path / "llava")
+    assert "get the whole repository" in told("teaching-llava")
+
+
+def test_a_llava_next_folder_is_loaded_as_teaching_llava(
+    monkeypatch: pytest.MonkeyPatch, llava_folder: Path
+) -> None:
+    monkeypatch.setitem(checkpoints.TEACHING_MODELS, "teaching-llava", llava_folder)
+    target = load_target("teaching-llava", device="cpu")
+    assert target.name == "teaching-llava"
+    assert target.model.config.model_type == "llava_next"
+    assert target.environment.dtype == "float32"
+
+
+def test_kinds_that_are_no_decoders_are_refused_by_name(tmp_path: Path) -> None:
+    for kind in ("bert", "t5", "blip-2", "clip"):
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": kind}), "utf-8")
+        assert f"of the kind {kind!r}, which is not supported" in told(str(tmp_path))
+
+
+def test_half_precision_passes_the_probe_of_text_models(tmp_path: Path) -> None:
+    save_tiny(lambda: text_only("llama"), tmp_path)
+    for dtype in ("float32", "bfloat16", "float16"):
+        assert load_target(str(tmp_path), dtype, "cpu").cacheability.obstacle is None
