@@ -13,20 +13,25 @@ from recap.prediction_map import find_row
 @jit
 def gather_rows(trigram, bigram, unigram, u, v, x, token_ids, probabilities, confidences):
     """Copy the rows found for the last tokens (u, v, x), most specific first: their number, and is U among them."""
-    count = 0
-    is_unigram_found = False
-    for order in range(3, 0, -1):
-        arrays = trigram if order == 3 else (bigram if order == 2 else unigram)
-        row = find_row(arrays, u, v, x)
-        if row < 0:
-            continue
-        for k in range(ROW_WIDTH):
-            token_ids[count, k] = arrays.token_ids[row, k]
-            probabilities[count, k] = arrays.probabilities[row, k]
-        confidences[count] = arrays.row_confidences[row]
-        is_unigram_found = order == 1
-        count += 1
-    return count, is_unigram_found
+    # One call a map: choosing among the maps in a loop makes compiled code count references to all their arrays.
+    count = _read_row(trigram, u, v, x, 0, token_ids, probabilities, confidences)
+    count = _read_row(bigram, u, v, x, count, token_ids, probabilities, confidences)
+    num_specific = count
+    count = _read_row(unigram, u, v, x, count, token_ids, probabilities, confidences)
+    return count, count > num_specific
+
+
+@jit
+def _read_row(arrays, u, v, x, count, token_ids, probabilities, confidences):
+    """Copy the row of one map to place `count`, if there is one; the number of rows is returned."""
+    row = find_row(arrays, u, v, x)
+    if row < 0:
+        return count
+    for k in range(ROW_WIDTH):
+        token_ids[count, k] = arrays.token_ids[row, k]
+        probabilities[count, k] = arrays.probabilities[row, k]
+    confidences[count] = arrays.row_confidences[row]
+    return count + 1
 
 
 @jit
@@ -71,7 +76,8 @@ def best_first_search(
     open_q = np.empty(open_limit, np.float64)
     open_score = np.empty(open_limit, np.float64)
     open_order = np.empty(open_limit, np.float64)  # the higher, the sooner popped
-    heap = np.empty(open_limit, np.int32)
+    open_last = np.empty(open_limit, np.bool_)  # is it the last of its siblings
+    heap = np.empty(max_nodes + 1, np.int32)  # of every family of siblings the first one left
     heap_size = 0
 
     row_ids = np.empty((MAX_SOURCES, ROW_WIDTH), np.int32)
@@ -129,7 +135,9 @@ def best_first_search(
                 if num_open - first_open == width:
                     break
                 token = np.int64(kept_ids[k])
-                if _is_listed(token, blocked_ids) or _is_listed(token, open_token[first_open:num_open]):
+                if _is_listed(token, blocked_ids, 0, len(blocked_ids)) or _is_listed(
+                    token, open_token, first_open, num_open
+                ):
                     continue
                 if forbid_repeated_edges and _is_edge_on_path(token, node, token_ids, parents):
                     continue
@@ -139,39 +147,24 @@ def best_first_search(
                 open_q[num_open] = kept_q[k]
                 open_score[num_open] = scores[node] * depth_priors[depth] * kept_q[k]
                 open_order[num_open] = -depth if is_breadth_first else open_score[num_open]
-                # Sift up.
-                place = heap_size
-                heap_size += 1
-                while place > 0:
-                    above = (place - 1) // 2
-                    if not _precedes(
-                        num_open, heap[above], open_order, open_parent, open_rank, depths, paths
-                    ):
-                        break
-                    heap[place] = heap[above]
-                    place = above
-                heap[place] = num_open
                 num_open += 1
+            open_last[first_open:num_open] = False
+            if num_open > first_open:
+                open_last[num_open - 1] = True
+                heap_size = _push(
+                    first_open, heap, heap_size, open_order, open_parent, open_rank, depths, paths
+                )
         if heap_size == 0:
             break
-        # Pop the best open path and make it a node.
+        # Pop the best open path and make it a node. Its next sibling takes its place: siblings stand in falling
+        # order, so none has to wait in the heap before the one ahead of it is popped.
         best = heap[0]
-        heap_size -= 1
-        moved = heap[heap_size]
-        place = 0
-        while True:
-            below = 2 * place + 1
-            if below >= heap_size:
-                break
-            if below + 1 < heap_size and _precedes(
-                heap[below + 1], heap[below], open_order, open_parent, open_rank, depths, paths
-            ):
-                below += 1
-            if not _precedes(heap[below], moved, open_order, open_parent, open_rank, depths, paths):
-                break
-            heap[place] = heap[below]
-            place = below
-        heap[place] = moved
+        if open_last[best]:
+            heap_size -= 1
+            moved = heap[heap_size]
+        else:
+            moved = best + 1
+        _sift_down(moved, heap, heap_size, open_order, open_parent, open_rank, depths, paths)
         node = num_nodes
         num_nodes += 1
         parent = open_parent[best]
@@ -196,6 +189,39 @@ def best_first_search(
 
 
 @jit
+def _push(added, heap, heap_size, open_order, open_parent, open_rank, depths, paths):
+    """Put an open path into the heap; the new size is returned."""
+    place = heap_size
+    while place > 0:
+        above = (place - 1) // 2
+        if not _precedes(added, heap[above], open_order, open_parent, open_rank, depths, paths):
+            break
+        heap[place] = heap[above]
+        place = above
+    heap[place] = added
+    return heap_size + 1
+
+
+@jit
+def _sift_down(moved, heap, heap_size, open_order, open_parent, open_rank, depths, paths):
+    """Replace the heap's first path by `moved`, which goes down to where it belongs."""
+    place = 0
+    while True:
+        below = 2 * place + 1
+        if below >= heap_size:
+            break
+        if below + 1 < heap_size and _precedes(
+            heap[below + 1], heap[below], open_order, open_parent, open_rank, depths, paths
+        ):
+            below += 1
+        if not _precedes(heap[below], moved, open_order, open_parent, open_rank, depths, paths):
+            break
+        heap[place] = heap[below]
+        place = below
+    heap[place] = moved
+
+
+@jit
 def _precedes(a, b, open_order, open_parent, open_rank, depths, paths):
     """Is open path `a` popped before `b`: higher order, then the lexicographically smaller rank path."""
     if open_order[a] != open_order[b]:
@@ -211,8 +237,8 @@ def _precedes(a, b, open_order, open_parent, open_rank, depths, paths):
 
 
 @jit
-def _is_listed(token, ids):
-    for i in range(len(ids)):  # noqa: SIM110 - numba compiles a plain loop, `any` over a generator it does not
+def _is_listed(token, ids, begin, end):
+    for i in range(begin, end):  # noqa: SIM110 - numba compiles a plain loop, `any` over a generator it does not
         if ids[i] == token:
             return True
     return False

@@ -11,16 +11,24 @@ from typing import NamedTuple
 
 import numpy as np
 
+from recap.events import BudgetChoice
+
 #: Bins of a score, two to a halving; everything below the last shares it.
 _NUM_SCORE_BINS = 24
 #: Depths 1, 2, ...; deeper nodes share the last.
 _NUM_DEPTH_BINS = 6
+#: Maps that had a row where a node was proposed: none (a fallback), U alone, two, or all three.
+NUM_SOURCES = 4
 #: Lengths of a suffix match, each its own, longer ones sharing the last; and places in the copied continuation.
 _NUM_MATCH_BINS, _NUM_PLACE_BINS = 12, 14
+#: Every evaluated node leaves a row that later passes draft from: worth so many tokens to them, a measured compromise.
+ROW_WORTH = 0.02
 #: Old observations fade: one that many observations of its kind ago counts 1/e.
 _MEMORY = 600.0
 #: How many observations the guess for a kind never seen is worth.
 _GUESS_WEIGHT = 6.0
+#: Node counts at which a choice is recorded, beside the chosen one and the largest.
+_RECORDED_COUNTS = (0, 1, 2, 4, 8, 16, 32, 63)
 
 
 class CostCurve(NamedTuple):
@@ -58,38 +66,59 @@ class Choice(NamedTuple):
     expected_tokens: np.ndarray
     seconds: np.ndarray
 
+    def record(self) -> BudgetChoice:
+        """The choice at a few node counts, as a plain record."""
+        last = len(self.seconds) - 1
+        counts = sorted({self.num_nodes, last, *(count for count in _RECORDED_COUNTS if count < last)})
+        return BudgetChoice(
+            self.num_nodes,
+            tuple(counts),
+            tuple(self.expected_tokens[counts].tolist()),
+            tuple(self.seconds[counts].tolist()),
+        )
 
-def choose_budget(survival: np.ndarray, seconds: np.ndarray) -> Choice:
+
+def choose_budget(survival: np.ndarray, seconds: np.ndarray, row_worth: float = ROW_WORTH) -> Choice:
     """The number of nodes with the most expected tokens a second; of equal ones the smallest.
 
     Args:
         survival: float64 [n], probability that each node is accepted, in the order of the search.
         seconds: float64 [>= n + 1], seconds of a pass with 0, 1, ... nodes beside the root.
+        row_worth: tokens in later passes that a node is worth by its row, accepted or not.
     """
     expected_tokens = 1.0 + np.concatenate([[0.0], np.cumsum(survival)])
     seconds = seconds[: len(expected_tokens)]
-    return Choice(int(np.argmax(expected_tokens / seconds)), expected_tokens, seconds)
+    worth = expected_tokens + row_worth * np.arange(len(expected_tokens))
+    return Choice(int(np.argmax(worth / seconds)), expected_tokens, seconds)
 
 
 class SurvivalTable:
-    """How often nodes of each kind were accepted: by score and depth, or for copied ones by match length and place."""
+    """How often nodes of each kind were accepted, learned while decoding.
+
+    A searched node's kind is its score, depth and source; what little is known of a kind is filled up by what is known
+    of its score and depth from all sources. A copied node's kind is the length of the match and its place.
+    """
 
     def __init__(self) -> None:
-        self._searched = np.zeros((2, _NUM_DEPTH_BINS * _NUM_SCORE_BINS))  # accepted, seen
+        num_coarse = _NUM_DEPTH_BINS * _NUM_SCORE_BINS
+        self._coarse = np.zeros((2, num_coarse))  # accepted, seen
+        self._fine = np.zeros((2, NUM_SOURCES * num_coarse))
         self._copied = np.zeros((2, _NUM_MATCH_BINS * _NUM_PLACE_BINS))
 
-    def of_searched(self, scores: np.ndarray, depths: np.ndarray, guess: np.ndarray) -> np.ndarray:
+    def of_searched(self, kinds: np.ndarray, guess: np.ndarray) -> np.ndarray:
         """Estimated probability of acceptance, float64 [n]; `guess` is what to expect of a kind never seen."""
-        return _estimate(self._searched, _searched_kinds(scores, depths), guess)
+        coarse = _estimate(self._coarse, kinds % self._coarse.shape[1], guess)
+        return _estimate(self._fine, kinds, coarse)
 
     def of_copied(self, match_length: int, depths: np.ndarray) -> np.ndarray:
         """Estimated probability of acceptance of copied nodes at these depths, float64 [n]."""
         guess = np.minimum(0.9, 0.15 * match_length) * 0.9 ** (depths - 1)
         return _estimate(self._copied, _copied_kinds(match_length, depths), guess)
 
-    def observe_searched(self, scores: np.ndarray, depths: np.ndarray, is_accepted: np.ndarray) -> None:
+    def observe_searched(self, kinds: np.ndarray, is_accepted: np.ndarray) -> None:
         """Learn which of a pass's searched nodes were accepted."""
-        _learn(self._searched, _searched_kinds(scores, depths), is_accepted)
+        _learn(self._coarse, kinds % self._coarse.shape[1], is_accepted)
+        _learn(self._fine, kinds, is_accepted)
 
     def observe_copied(self, match_length: int, depths: np.ndarray, is_accepted: np.ndarray) -> None:
         """Learn which of a pass's copied nodes were accepted."""
@@ -98,13 +127,22 @@ class SurvivalTable:
     def copy(self) -> SurvivalTable:
         """An independent copy."""
         other = SurvivalTable()
-        other._searched, other._copied = self._searched.copy(), self._copied.copy()
+        for name in ("_coarse", "_fine", "_copied"):
+            setattr(other, name, getattr(self, name).copy())
         return other
 
 
-def _searched_kinds(scores: np.ndarray, depths: np.ndarray) -> np.ndarray:
+def searched_kinds(scores: np.ndarray, depths: np.ndarray, sources: np.ndarray) -> np.ndarray:
+    """The kind of each searched node, int64 [n].
+
+    Args:
+        scores: float64 [n], phi.
+        depths: int [n], from 1.
+        sources: int [n] below `NUM_SOURCES`, how many of the three maps had a row where the node was proposed.
+    """
     halvings = (-2.0 * np.log2(np.maximum(scores, 1e-9))).astype(np.int64)
-    return np.minimum(depths - 1, _NUM_DEPTH_BINS - 1) * _NUM_SCORE_BINS + np.minimum(
+    depth_bins = np.minimum(depths - 1, _NUM_DEPTH_BINS - 1)
+    return (sources * _NUM_DEPTH_BINS + depth_bins) * _NUM_SCORE_BINS + np.minimum(
         halvings, _NUM_SCORE_BINS - 1
     )
 

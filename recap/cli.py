@@ -14,7 +14,8 @@ from recap import metrics
 from recap.errors import InputError, RecapError
 from recap.events import Iteration, Prefill, Run
 from recap.pictures import Picture, describe_picture, open_picture
-from recap.tokens import TextStream
+from recap.questions import check_question
+from recap.tokens import TextStream, readable_text
 
 if TYPE_CHECKING:
     from recap.recording import RecordedRun
@@ -132,8 +133,7 @@ def describe_run(run_: Run, ar_run: Run, answer: str) -> dict[str, Any]:
 
 def _check_input(options: argparse.Namespace) -> tuple[Picture, str]:
     """The picture and the question; raises InputError for what can be told without a model."""
-    if not options.question.strip():
-        raise InputError("Please type a question about the picture.")
+    check_question(options.question)
     if not 1 <= options.max_new_tokens <= MAX_NEW_TOKENS:
         raise InputError(
             f"The number of new tokens must be from 1 to {MAX_NEW_TOKENS}; got {options.max_new_tokens}."
@@ -156,6 +156,7 @@ def _print_answer(target: TransformersTarget, recorded: RecordedRun) -> str:
         else:
             piece = stream.finish()
         pieces.append(piece)
-        print(piece, end="", flush=True)
+        # An answer may hold anything, also what would steer the terminal.
+        print(readable_text(piece), end="", flush=True)
     print()
     return "".join(pieces)

@@ -120,14 +120,33 @@ class MemorySizes:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetChoice:
+    """What a pass chose its number of nodes from, in methods whose budget follows the cost of a pass.
+
+    `num_nodes` searched nodes promised the most tokens a second. Beside it other node counts, rising, 0 and the most
+    that were possible among them, with the tokens that a pass of so many was expected to commit, and its seconds by the
+    measured cost.
+    """
+
+    num_nodes: int
+    node_counts: tuple[int, ...]
+    expected_tokens: tuple[float, ...]
+    seconds: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PassDetail:
-    """All that the debugger shows of one pass; absent from runs that are not recorded."""
+    """All that the debugger shows of one pass; absent from runs that are not recorded.
+
+    `budget` is None for methods with a fixed number of nodes, and in traces from before it was recorded.
+    """
 
     nodes: tuple[Node, ...]
     missed: tuple[MissedPath, ...]
     suffix_match: SuffixMatch | None
     writes: tuple[MemoryWrite, ...]
     memory_sizes: MemorySizes | None
+    budget: BudgetChoice | None = None
 
 
 @dataclass(frozen=True, slots=True)

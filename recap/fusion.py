@@ -149,6 +149,7 @@ def mix_rows(token_ids, probabilities, weights, num_rows, scratch_ids, scratch_m
                 count += 1
         return count
     num_distinct = 0
+    seen = np.int64(0)  # one of 64 bits a token met: a bit not set yet spares the comparison with all of them
     for j in range(num_rows):
         if weights[j] == 0:
             continue
@@ -157,7 +158,9 @@ def mix_rows(token_ids, probabilities, weights, num_rows, scratch_ids, scratch_m
             if token < 0:
                 continue
             mass = weights[j] * probabilities[j, k]
-            place = 0
+            bit = np.int64(1) << np.int64(token & 63)
+            place = 0 if seen & bit else num_distinct
+            seen |= bit
             while place < num_distinct and scratch_ids[place] != token:
                 place += 1
             if place == num_distinct:

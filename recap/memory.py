@@ -118,7 +118,7 @@ class Memories:
         self.unigram = reserve(self.unigram, len(token_ids))
         contexts = np.full((len(token_ids), 3), NO_CONTEXT, np.int64)
         contexts[:, 2] = token_ids
-        return _write_map(self.unigram, contexts, *rows, self.request, self.pass_index, self.batch)
+        return _write_unigram(self.unigram, contexts, rows, self.request, self.pass_index, self.batch)
 
     def write(self, contexts: np.ndarray, rows: PredictionRows) -> np.ndarray:
         """One pass's batch: write every evaluated node's row to G, C and U under its own path context.
@@ -140,12 +140,16 @@ class Memories:
         self.trigram = reserve(self.trigram, num_nodes)
         self.bigram = reserve(self.bigram, num_nodes)
         self.unigram = reserve(self.unigram, num_nodes)
-        written = np.empty((num_nodes, 3), np.bool_)
-        for column, arrays in enumerate((self.trigram, self.bigram, self.unigram)):
-            written[:, column] = _write_map(
-                arrays, contexts, *rows, self.request, self.pass_index, self.batch
-            )
-        return written
+        return _write_all(
+            self.trigram,
+            self.bigram,
+            self.unigram,
+            contexts,
+            rows,
+            self.request,
+            self.pass_index,
+            self.batch,
+        )
 
     def snapshot(self) -> MemorySnapshot:
         """A copy of what outlives a request, to be given back to `restore`."""
@@ -169,11 +173,21 @@ class Memories:
 
 
 @jit
-def _write_map(arrays, contexts, token_ids, probabilities, confidences, request, pass_index, batch):
+def _write_unigram(unigram, contexts, rows, request, pass_index, batch):
     written = np.empty(len(contexts), np.bool_)
     for i in range(len(contexts)):
-        u, v, x = contexts[i]
         written[i] = write_row(
-            arrays, u, v, x, token_ids[i], probabilities[i], confidences[i], request, pass_index, batch
+            unigram, contexts[i, 0], contexts[i, 1], contexts[i, 2], rows, i, request, pass_index, batch
         )
+    return written
+
+
+@jit
+def _write_all(trigram, bigram, unigram, contexts, rows, request, pass_index, batch):
+    written = np.empty((len(contexts), 3), np.bool_)
+    for i in range(len(contexts)):
+        u, v, x = contexts[i, 0], contexts[i, 1], contexts[i, 2]
+        written[i, 0] = write_row(trigram, u, v, x, rows, i, request, pass_index, batch)
+        written[i, 1] = write_row(bigram, u, v, x, rows, i, request, pass_index, batch)
+        written[i, 2] = write_row(unigram, u, v, x, rows, i, request, pass_index, batch)
     return written

@@ -133,8 +133,8 @@ def find_row(arrays, u, v, x):
 
 
 @jit
-def write_row(arrays, u, v, x, token_ids, probabilities, confidence, request, pass_index, batch):
-    """Write one row under (u, v, x). False where there is no such key or this batch has already written it.
+def write_row(arrays, u, v, x, rows, index, request, pass_index, batch):
+    """Write row `index` of `rows` under (u, v, x). False where there is no such key or this batch has written it.
 
     Room for the row must have been reserved.
     """
@@ -152,10 +152,10 @@ def write_row(arrays, u, v, x, token_ids, probabilities, confidence, request, pa
             arrays.keys[place] = key
     elif arrays.batches[row] == batch:
         return False
-    for k in range(len(token_ids)):
-        arrays.token_ids[row, k] = token_ids[k]
-        arrays.probabilities[row, k] = probabilities[k]
-    arrays.row_confidences[row] = confidence
+    for k in range(ROW_WIDTH):
+        arrays.token_ids[row, k] = rows.token_ids[index, k]
+        arrays.probabilities[row, k] = rows.probabilities[index, k]
+    arrays.row_confidences[row] = rows.confidences[index]
     arrays.requests[row] = request
     arrays.passes[row] = pass_index
     arrays.batches[row] = batch

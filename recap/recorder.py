@@ -9,6 +9,7 @@ import numpy as np
 
 from recap.drafters.base import Drafter
 from recap.drafters.recap import RecapDrafter, node_contexts
+from recap.drafters.recap_auto import RecapAutoDrafter
 from recap.events import (
     Environment,
     Event,
@@ -39,14 +40,26 @@ class Recorder:
     """Collects the events of one run and the table of prediction rows that they refer to."""
 
     def __init__(
-        self, drafter: Drafter, name: str, method: str, settings: dict[str, object], environment: Environment
+        self,
+        drafter: Drafter,
+        name: str,
+        method: str,
+        settings: dict[str, object],
+        environment: Environment,
+        max_nodes: int | None = None,
     ) -> None:
-        """`name` is unique in the trace to be; `settings` are shown as text."""
+        """`name` is unique in the trace to be; `settings` are shown as text.
+
+        `max_nodes` bounds the record: the pass that would make it longer, and all behind it, are recorded without
+        detail, and the setting `recorded_passes` tells how many have theirs.
+        """
         self._drafter = drafter
         self._name = name
         self._method = method
         self._settings = tuple((key, str(value)) for key, value in settings.items())
         self._environment = environment
+        self._num_nodes_left = max_nodes
+        self._num_detailed: int | None = None
         self._rows: list[PredictionRow] = []
         #: Row number of each row seen, by map and key; the batch tells whether the key holds a newer row by now.
         self._row_numbers: dict[tuple[Source, tuple[int, ...]], tuple[int, int]] = {}
@@ -75,7 +88,7 @@ class Recorder:
         return Run(
             name=self._name,
             method=self._method,
-            settings=self._settings,
+            settings=self._settings + self._cut_setting(),
             environment=self._environment,
             rows=tuple(self._rows),
             prefill=self._prefill,
@@ -109,6 +122,13 @@ class Recorder:
 
     def look(self, history: np.ndarray, tree: DraftTree, scores: Scores) -> None:
         """Note what the tree was made from, before the pass writes its rows over it."""
+        if self._num_nodes_left is not None:
+            self._num_nodes_left -= len(tree.token_ids)
+            if self._num_nodes_left < 0:
+                self._num_nodes_left = 0  # nothing fits from here on
+                if self._num_detailed is None:
+                    self._num_detailed = len(self._iterations)
+                return
         self._scores = scores
         drafter = self._drafter
         contexts = node_contexts(history, tree)
@@ -124,8 +144,10 @@ class Recorder:
                 tuple(self._stored_row_number(source, context) for source in SOURCES) for context in contexts
             ]
 
-    def detail(self, history: np.ndarray, tree: DraftTree, written: np.ndarray | None) -> PassDetail:
-        """The pass's detail; `written` bool [num_nodes, 3] says which node wrote G, C and U."""
+    def detail(self, history: np.ndarray, tree: DraftTree, written: np.ndarray | None) -> PassDetail | None:
+        """The pass's detail, None behind the bound; `written` bool [num_nodes, 3] says which node wrote G, C and U."""
+        if self._num_detailed is not None:
+            return None
         memories = self._drafter.memories
         writes = []
         if memories is not None and written is not None:
@@ -145,7 +167,11 @@ class Recorder:
             suffix_match=self._suffix_match,
             writes=tuple(writes),
             memory_sizes=memories.sizes if memories else None,
+            budget=self._drafter.choice.record() if isinstance(self._drafter, RecapAutoDrafter) else None,
         )
+
+    def _cut_setting(self) -> tuple[tuple[str, str], ...]:
+        return () if self._num_detailed is None else (("recorded_passes", str(self._num_detailed)),)
 
     def _node(self, tree: DraftTree, scores: Scores, index: int, context: np.ndarray) -> Node:
         q, score = float(tree.q[index]), float(tree.scores[index])

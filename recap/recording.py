@@ -58,8 +58,11 @@ class RecordedRun:
         method: str,
         memories: Memories | None = None,
         stop: Callable[[], bool] | None = None,
+        max_nodes: int | None = None,
     ) -> None:
-        """`method`: see `parse_method`; `memories`: the stream to continue, else a new one; `stop`: see `generate`."""
+        """`method`: see `parse_method`; `memories`: the stream to continue, else a new one; `stop`: see `generate`;
+        `max_nodes`: how many nodes are recorded in detail, see `Recorder`.
+        """
         drafter = open_drafter(target, method, memories)
         self.name = run_name(method, drafter)
         self._recorder = Recorder(
@@ -68,6 +71,7 @@ class RecordedRun:
             method.partition("@")[0],
             run_settings(drafter, request, target.blocked_ids),
             target.environment,
+            max_nodes,
         )
         self._events = generate(target, drafter, request, stop=stop, recorder=self._recorder)
 

@@ -58,6 +58,13 @@ def _visible_character(character: str) -> str:
     return character
 
 
+def draws_nothing(character: str) -> bool:
+    """Whether a character is a space or leaves no ink of its own; half a character counts as ink."""
+    category = unicodedata.category(character)
+    is_unseen = category in _INVISIBLE_CATEGORIES - {"Cs", "Co", "Cn"} or character in _BLANK | _JOINERS
+    return is_unseen or category == "Zs"
+
+
 def readable_text(text: str) -> str:
     """Running text, safe to show: line breaks, tabs and joiners stay; what else draws nothing becomes visible."""
     kept = {"\n", "\t"} | _JOINERS

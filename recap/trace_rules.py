@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from recap.config import MAX_NODES_LIMIT, MAX_SUFFIX_NODES_LIMIT, ROW_WIDTH
-from recap.events import Iteration, MemoryWrite, Node, PassDetail, PredictionRow, Run, Trace
+from recap.events import BudgetChoice, Iteration, MemoryWrite, Node, PassDetail, PredictionRow, Run, Trace
 from recap.trace_values import (
     check_finite,
     check_ids,
@@ -154,6 +154,23 @@ def _check_detail(place: str, iteration: Iteration, detail: PassDetail, num_rows
     if detail.suffix_match is not None:
         check_ids(f"{place}.suffix_match.continuation_ids", detail.suffix_match.continuation_ids)
     _check_writes(f"{place}.writes", detail.writes, num_rows, len(nodes))
+    if detail.budget is not None:
+        _check_budget(f"{place}.budget", detail.budget)
+
+
+def _check_budget(place: str, budget: BudgetChoice) -> None:
+    counts = budget.node_counts
+    if not counts or list(counts) != sorted(set(counts)) or not 0 <= counts[0] <= counts[-1] < _MAX_NODES:
+        fail(f"{place}.node_counts", f"must be rising numbers of nodes from 0 to {_MAX_NODES - 1}", counts)
+    if budget.num_nodes not in counts:
+        fail(f"{place}.num_nodes", "must be one of the node counts", budget.num_nodes)
+    for name in ("expected_tokens", "seconds"):
+        values = getattr(budget, name)
+        if len(values) != len(counts):
+            fail(f"{place}.{name}", f"must have length {len(counts)}", len(values))
+    check_finite(f"{place}.expected_tokens", budget.expected_tokens)
+    for value in budget.seconds:
+        check_seconds(f"{place}.seconds", value)
 
 
 def _check_node(place: str, index: int, node: Node, nodes: Sequence[Node], num_rows: int) -> None:
@@ -180,6 +197,9 @@ def _check_node(place: str, index: int, node: Node, nodes: Sequence[Node], num_r
         if value is not None:
             check_shares(f"{place}.{name}", (value,))
     check_finite(f"{place}.top_scores", node.top_scores)
+    sources = [row.source for row in node.retrieved]
+    if sources != sorted(set(sources), key="GCU".index):
+        fail(f"{place}.retrieved", "must hold at most one row a map, in the order G, C, U", "".join(sources))
     for position, row in enumerate(node.retrieved):
         here = f"{place}.retrieved[{position}]"
         check_key(here, row.source, row.key_ids)

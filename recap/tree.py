@@ -94,10 +94,14 @@ def pack(
     token_ids: np.ndarray, parents: np.ndarray, q: np.ndarray, scores: np.ndarray, is_suffix: np.ndarray
 ) -> DraftTree:
     """As `pack_tree`, for arrays already known to be sound."""
+    return DraftTree(*_pack(token_ids, parents, q, scores, is_suffix))
+
+
+@jit
+def _pack(token_ids, parents, q, scores, is_suffix):
+    """The fields of a `DraftTree`. One call: arrays cross into compiled code and back once."""
     order, packed_parents, depths, ranks = _preorder(parents)
-    return DraftTree(
-        token_ids[order], packed_parents, depths, ranks, order, q[order], scores[order], is_suffix[order]
-    )
+    return token_ids[order], packed_parents, depths, ranks, order, q[order], scores[order], is_suffix[order]
 
 
 @jit

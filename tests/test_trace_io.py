@@ -126,6 +126,14 @@ def test_accepted_nodes_must_be_a_path_from_the_root():
     assert sentence(content).startswith(f"runs[1].iterations[{place}].accepted[0] must be a child of node 0")
 
 
+def test_a_node_finds_at_most_one_row_a_map_and_the_most_specific_first(content):
+    place = ("runs", 1, "iterations", 3, "detail", "nodes", 0, "retrieved")
+    (row, *_) = content["runs"][1]["iterations"][3]["detail"]["nodes"][0]["retrieved"]
+    assert sentence(edit(content, place, [row] * 4)).startswith(
+        "runs[1].iterations[3].detail.nodes[0].retrieved must hold at most one row a map, in the order G, C, U"
+    )
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 5000])
 def test_numbers_must_be_finite(content, number):
     text = json.dumps(edit(content, ("runs", 1, "prefill", "top_scores"), ["@", 0.0])).replace('"@"', number)
@@ -229,3 +237,35 @@ def draws_or_tells(data) -> bool:
         return False
     json.dumps(build_payload(trace), allow_nan=False)
     return True
+
+
+BUDGET = {
+    "num_nodes": 4,
+    "node_counts": [0, 4, 63],
+    "expected_tokens": [1.0, 2.5, 3.0],
+    "seconds": [0.004, 0.005, 0.01],
+}
+BUDGET_PLACE = ("runs", 1, "iterations", 0, "detail", "budget")
+
+
+def test_the_choice_of_a_budget_is_read_where_there_is_one(content):
+    with_budget = parse_trace(json.dumps(edit(content, BUDGET_PLACE, BUDGET)))
+    assert with_budget.runs[1].iterations[0].detail.budget.node_counts == (0, 4, 63)
+    assert parse_trace(dump_trace(with_budget)) == with_budget
+    # Traces from before it was recorded lack the field.
+    assert parse_trace(json.dumps(edit(content, BUDGET_PLACE, ...))) == parse_trace(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("num_nodes", 5),
+        ("node_counts", [0, 4, 4]),
+        ("node_counts", [-1, 4, 63]),
+        ("expected_tokens", [1.0, 2.5]),
+        ("seconds", [0.004, -0.005, 0.01]),
+    ],
+)
+def test_a_choice_that_cannot_have_been_made_is_named(content, field, value):
+    broken = edit(content, BUDGET_PLACE, BUDGET | {field: value})
+    assert f"runs[1].iterations[0].detail.budget.{field} must" in sentence(broken)

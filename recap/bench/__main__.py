@@ -1,4 +1,4 @@
-"""Command line of the benchmark: `python -m recap.bench run --json OUT`, and `merge` for the reports of shards."""
+"""Command line of the benchmark: `run --json OUT`, `merge` for the reports of shards, `cost` and `host` for a pass."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
+from recap.bench import cost, host
 from recap.bench.checkpoint import Checkpoint, checkpoint_path, load_checkpoint, save_checkpoint
 from recap.bench.methods import PEERS
 from recap.bench.progress import Progress
@@ -33,14 +34,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 2 for known errors, told in one sentence, 130 for Ctrl-C."""
     options = build_parser().parse_args(arguments)
     try:
-        return merge(options) if options.command == "merge" else run(options)
+        return COMMANDS[options.command](options)
     except RecapError as error:
         print(error, file=sys.stderr)
         return 2
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """The options of `run` and `merge`."""
+    """The options of every command."""
     parser = argparse.ArgumentParser(prog="python -m recap.bench", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     meanings = METHODS | {name: peer.meaning for name, peer in PEERS.items()}
@@ -105,6 +106,8 @@ def build_parser() -> argparse.ArgumentParser:
     merge_.add_argument("reports", nargs="+", type=Path, help="what `run --shard i/n --json` wrote, all n")
     merge_.add_argument("--json", type=Path, required=True, help="where the joined report goes")
     merge_.add_argument("--markdown", type=Path, help="where its tables go, too")
+    cost.add_command(commands)
+    host.add_command(commands)
     return parser
 
 
@@ -153,6 +156,16 @@ def merge(options: argparse.Namespace) -> int:
     """The command `merge`: one report of the shards'. Raises RecapError."""
     _check_writable([options.json, options.markdown])
     _write_report(merge_reports([read_report(path) for path in options.reports]), options)
+    return 0
+
+
+def measure_pass(options: argparse.Namespace) -> int:
+    """The commands `cost` and `host`: what one pass takes. Raises RecapError."""
+    _check_writable([options.json])
+    figures, table = (cost if options.command == "cost" else host).run_command(options)
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+    print(table)
     return 0
 
 
@@ -222,6 +235,8 @@ def _save_trace(target: BenchTarget, unit: MeasuredUnit, folder: Path) -> None:
     trace = build_trace(target, unit.request, question, unit.runs, image)
     save_trace(trace, folder / f"{name}.json")
 
+
+COMMANDS = {"run": run, "merge": merge, "cost": measure_pass, "host": measure_pass}
 
 if __name__ == "__main__":
     sys.exit(main())

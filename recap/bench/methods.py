@@ -139,20 +139,24 @@ class HfGenerate:
         settings = {
             "do_sample": False,
             "num_beams": 1,
-            # Some checkpoints come with a penalty that plain greedy decoding does not know.
-            "repetition_penalty": 1.0,
             "max_new_tokens": request.max_new_tokens,
             "eos_token_id": sorted(target.end_ids),
             **self._settings,
         }
-        started = time.perf_counter()
-        with torch.inference_mode():
-            sequences = target.model.generate(
-                input_ids=prompt, attention_mask=torch.ones_like(prompt), **inputs, **settings
-            )
-        # Copying the ids waits for the device, so the clock stops when they are there.
-        output_ids = tuple(sequences[0, prompt.shape[1] :].tolist())
-        return Measurement(output_ids, time.perf_counter() - started)
+        # What else a checkpoint's generation file asks for (penalties, a least length) would change this text alone.
+        of_checkpoint = target.model.generation_config
+        target.model.generation_config = type(of_checkpoint)(pad_token_id=of_checkpoint.pad_token_id)
+        try:
+            started = time.perf_counter()
+            with torch.inference_mode():
+                sequences = target.model.generate(
+                    input_ids=prompt, attention_mask=torch.ones_like(prompt), **inputs, **settings
+                )
+            # Copying the ids waits for the device, so the clock stops when they are there.
+            output_ids = tuple(sequences[0, prompt.shape[1] :].tolist())
+            return Measurement(output_ids, time.perf_counter() - started)
+        finally:
+            target.model.generation_config = of_checkpoint
 
     def reset(self) -> None:
         """Nothing outlives a request."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from recap.errors import InputError
+from recap.questions import check_question
 
 Order = Literal["interleaved", "blocked", "alternating"]
 
@@ -164,12 +165,20 @@ def _parse_line(line: str, folder: Path) -> Conversation:
         raise InputError("an `id` (MMSpec) or `question_id` (Spec-Bench) is needed")
     turns = fields.get("turns", fields.get("prompt"))
     turns = [turns] if isinstance(turns, str) else turns
-    if not isinstance(turns, list) or not turns or not all(isinstance(t, str) and t.strip() for t in turns):
-        raise InputError("`turns` must be a list of at least one question, none of them blank")
+    if not isinstance(turns, list) or not turns or not all(_is_question(turn) for turn in turns):
+        raise InputError("`turns` must be a list of at least one question, none of them blank or broken")
     topic = fields.get("topic") or fields.get("category") or "all"
     if not isinstance(topic, str):
         raise InputError(f"`topic` must be text, got {type(topic).__name__}")
     return Conversation(str(id_), topic, _find_image(fields.get("image"), folder), tuple(turns))
+
+
+def _is_question(turn: object) -> bool:
+    try:
+        check_question(turn)
+    except InputError:
+        return False
+    return True
 
 
 def _find_image(name: object, folder: Path) -> Path | None:

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from recap.budget import Choice, CostCurve, choose_budget
+from recap.budget import Choice, CostCurve, choose_budget, searched_kinds
 from recap.config import RecapConfig
-from recap.drafters.recap import RecapDrafter
+from recap.drafters.recap import RecapDrafter, history_end
 from recap.jit import jit
 from recap.memory import Memories
+from recap.prediction_map import find_row
 from recap.rows import PredictionRows
-from recap.tree import DraftTree, pack
+from recap.tree import DraftTree, pack, path_contexts
 from recap.verification import Outcome
 
 
@@ -34,39 +35,44 @@ class RecapAutoDrafter(RecapDrafter):
         self._seconds = cost.up_to(self.max_tree_nodes)
         self._depth_products = np.cumprod(self.builder.depth_priors)
         self.choice: Choice | None = None
+        #: Kind of each node of the last search, by the order in which it made them.
+        self._kinds = np.empty(0, np.int64)
         self._match_length = 0
-        _depths(np.full(1, -1, np.int32))  # compiled here, so that no measured pass pays for it
+        # Compiled here, so that no measured pass pays for it.
+        nowhere, root = np.int64(-1), (np.zeros(1, np.int64), np.full(1, -1, np.int32))
+        _depths_and_sources(memories.trigram, memories.bigram, memories.unigram, *root, nowhere, nowhere)
 
     def draft(self, history: np.ndarray) -> DraftTree:
         """The part of the best-first tree that is worth its time, with the copied continuation where it is."""
         searched = self.search(history, self.config.max_nodes)
-        depths = _depths(searched[1])
-        survival = self.memories.survival.of_searched(
-            searched[3][1:], depths[1:], self._guess(searched[3][1:], depths[1:])
+        token_ids, parents, _, scores, _ = searched
+        memories = self.memories
+        depths, sources = _depths_and_sources(
+            memories.trigram, memories.bigram, memories.unigram, token_ids, parents, *history_end(history)
         )
+        self._kinds = searched_kinds(scores, depths, sources)
+        survival = memories.survival.of_searched(self._kinds[1:], self._guess(scores[1:], depths[1:]))
         self.choice = choose_budget(survival, self._seconds)
         num_nodes = self.choice.num_nodes
         tree = tuple(part[: num_nodes + 1] for part in searched)
         self._match_length = self.suffix.match().length
-        if num_nodes > 0:
-            tree = self._with_worthy_copy(tree, num_nodes)
-        return pack(*tree)
+        return self._with_worthy_copy(tree, num_nodes) if num_nodes > 0 else pack(*tree)
 
     def _guess(self, scores: np.ndarray, depths: np.ndarray) -> np.ndarray:
         """What to expect of nodes never seen: the product of q along the path, the depth priors taken out of phi."""
         return np.minimum(0.95, 0.8 * scores / self._depth_products[depths - 1])
 
-    def _with_worthy_copy(self, tree: tuple[np.ndarray, ...], num_nodes: int) -> tuple[np.ndarray, ...]:
+    def _with_worthy_copy(self, searched: tuple[np.ndarray, ...], num_nodes: int) -> DraftTree:
+        """The packed tree, with the copied continuation if its new nodes raise the expected tokens a second."""
         continuation = self.suffix_continuation()
-        if len(continuation) == 0 or self.config.suffix_max_nodes == 0:
-            return tree
-        extended = self.builder.with_suffix(tree, continuation)
-        num_both = len(extended[0]) - 1
-        copied_depths = _depths(extended[1])[num_nodes + 1 :]
-        expected = self.choice.expected_tokens[num_nodes]
-        gained = self.memories.survival.of_copied(self._match_length, copied_depths).sum()
-        is_worthy = (expected + gained) / self._seconds[num_both] > expected / self._seconds[num_nodes]
-        return extended if is_worthy else tree
+        if len(continuation) and self.config.suffix_max_nodes:
+            tree = pack(*self.builder.with_suffix(searched, continuation))
+            survival = self.memories.survival.of_copied(self._match_length, tree.depths[tree.is_suffix])
+            expected = self.choice.expected_tokens[num_nodes]
+            with_copy = (expected + survival.sum()) / self._seconds[tree.num_draft_nodes]
+            if with_copy > expected / self._seconds[num_nodes]:
+                return tree
+        return pack(*searched)
 
     def observe(
         self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: Outcome
@@ -76,9 +82,8 @@ class RecapAutoDrafter(RecapDrafter):
         is_accepted[outcome.accepted_indices] = True
         is_searched = ~tree.is_suffix
         is_searched[0] = False
-        self.memories.survival.observe_searched(
-            tree.scores[is_searched], tree.depths[is_searched], is_accepted[is_searched]
-        )
+        kinds = self._kinds[tree.pop_orders[is_searched]]
+        self.memories.survival.observe_searched(kinds, is_accepted[is_searched])
         if tree.is_suffix.any():
             self.memories.survival.observe_copied(
                 self._match_length, tree.depths[tree.is_suffix], is_accepted[tree.is_suffix]
@@ -87,9 +92,24 @@ class RecapAutoDrafter(RecapDrafter):
 
 
 @jit
-def _depths(parents):
-    """Depth of each node, int64 [num_nodes]; parents come before their children, -1 for the root."""
+def _depths_and_sources(trigram, bigram, unigram, token_ids, parents, u, v):
+    """Depth of each node, and how many maps had a row for it to be proposed from, int64 [num_nodes] each.
+
+    Nodes are given in the order of the search, the root first; u and v are the two tokens before it.
+    """
+    contexts = path_contexts(token_ids, parents, u, v)
     depths = np.zeros(len(parents), np.int64)
+    sources = np.zeros(len(parents), np.int64)
+    num_found = np.full(len(parents), -1, np.int64)
     for node in range(1, len(parents)):
-        depths[node] = depths[parents[node]] + 1
-    return depths
+        parent = parents[node]
+        depths[node] = depths[parent] + 1
+        if num_found[parent] < 0:
+            before, last, token = contexts[parent, 0], contexts[parent, 1], contexts[parent, 2]
+            num_found[parent] = (
+                (find_row(trigram, before, last, token) >= 0)
+                + (find_row(bigram, before, last, token) >= 0)
+                + (find_row(unigram, before, last, token) >= 0)
+            )
+        sources[node] = num_found[parent]
+    return depths, sources

@@ -12,11 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recap.config import RecapConfig
+from recap.config import ROW_WIDTH, RecapConfig
 from recap.events import Iteration, MemoryWrite, PredictionRow, Run, Source
 from recap.memory import SOURCES
 from recap.prediction_map import MapArrays, empty_map, find_row, reserve, write_row
 from recap.replay.trajectory import Trajectory, state_nodes
+from recap.rows import PredictionRows
 from recap.search import TreeBuilder
 from recap.suffix import SuffixAutomaton
 from recap.tree import DraftTree
@@ -43,15 +44,14 @@ class RecordedMemories:
         for source, key_ids, row in rows:
             arrays = reserve(self.map(source), 1)
             self._set(source, arrays)
-            width = arrays.token_ids.shape[1]
-            ids = np.full(width, -1, np.int32)
-            probabilities = np.zeros(width, np.float32)
-            ids[: len(row.token_ids)] = row.token_ids
-            probabilities[: len(row.token_ids)] = row.probabilities
+            ids = np.full((1, ROW_WIDTH), -1, np.int32)
+            probabilities = np.zeros((1, ROW_WIDTH), np.float32)
+            ids[0, : len(row.token_ids)] = row.token_ids
+            probabilities[0, : len(row.token_ids)] = row.probabilities
             context = (*(-1,) * (3 - len(key_ids)), *key_ids)
             u, v, x = (np.int64(token) for token in context)
-            confidence = np.float32(row.confidence)
-            write_row(arrays, u, v, x, ids, probabilities, confidence, 0, 0, self._batch)
+            confidences = np.array([row.confidence], np.float32)
+            write_row(arrays, u, v, x, PredictionRows(ids, probabilities, confidences), 0, 0, 0, self._batch)
 
     def map(self, source: Source) -> MapArrays:
         """The arrays of one map."""
