@@ -8,6 +8,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ DEFAULT_PORT = 7860
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the page until it is interrupted; returns the exit code."""
     options = build_parser().parse_args(arguments)
+    for complaint in version_problems(ROOT / "requirements.txt"):
+        print(complaint, file=sys.stderr)
     problem = listening_problem(options.host, options.port)
     if problem:
         print(problem, file=sys.stderr)
@@ -41,7 +44,10 @@ def build_parser() -> argparse.ArgumentParser:
     host = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
     parser.add_argument("--host", default=host, help="0.0.0.0 lets other machines in (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=default_port(), help=f"default {DEFAULT_PORT}")
-    parser.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
+    model = os.environ.get("RECAP_MODEL") or "teaching-qwen"
+    parser.add_argument(
+        "--model", default=model, help="teaching-qwen, a folder or a hub name (default: RECAP_MODEL)"
+    )
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     parser.add_argument("--no-model", action="store_true", help="only play recorded runs")
     parser.add_argument(
@@ -69,6 +75,36 @@ def listening_problem(host: str, port: int) -> str:
                 return f"Port {port} is taken; please choose another one, for example --port {port + 1}."
             return f"The page cannot listen at {host}, port {port}; please check --host and --port."
     return ""
+
+
+def version_problems(requirements: Path) -> list[str]:
+    """A sentence for each package that is missing or of another version than the tried one; before any is imported."""
+    try:
+        from packaging.requirements import Requirement
+
+        wanted = [
+            Requirement(line.partition("#")[0])
+            for line in requirements.read_text(encoding="utf-8").splitlines()
+            if line.partition("#")[0].strip()
+        ]
+    except (ImportError, OSError):
+        return [
+            "The packages that the page needs could not be checked; start it by demo/run, which installs them."
+        ]
+    problems = []
+    for requirement in wanted:
+        try:
+            found = metadata.version(requirement.name)
+        except metadata.PackageNotFoundError:
+            found = ""
+        if not found or not requirement.specifier.contains(found, prereleases=True):
+            state = (
+                f"{requirement.name} {found} is installed"
+                if found
+                else f"{requirement.name} is not installed"
+            )
+            problems.append(f"{state}, but this page was tried with {requirement}; demo/run installs it.")
+    return problems
 
 
 def model_loader(model: str, dtype: str) -> Callable[[], Any]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,18 @@ from gradio.utils import get_upload_folder
 from demo import texts
 from demo.host import ModelHost, Ticket
 from demo.library import Example
-from demo.limits import check_new_tokens, check_nodes, check_question
-from demo.runs import KeptRun, Order, Progress, keep_run, outcome_sentence, record_run
+from demo.limits import HEAVY_WORK, check_new_tokens, check_nodes, check_question, check_whole_number
+from demo.picture_lab import read_again
+from demo.runs import (
+    KeptReport,
+    KeptRun,
+    Order,
+    Progress,
+    keep_report,
+    keep_run,
+    outcome_sentence,
+    record_run,
+)
 from demo.session import Session, SessionStore
 from demo.states import State, describe, lanes_of, note, player_source, refusal
 from recap.errors import InputError, RecapError, TraceError
@@ -52,7 +64,10 @@ class Handlers:
 
     def choose_example(self, request: gr.Request, event: gr.EventData) -> tuple[Any, State, State, str]:
         """An example's picture and question."""
-        example = self.examples[int(event.index)]
+        try:
+            example = self.examples[check_whole_number(event.index, "", 0, len(self.examples) - 1)]
+        except (InputError, AttributeError, TypeError):  # not the page's gallery, but someone's own program
+            return None, note(""), refusal(InputError(texts.NO_EXAMPLE)), gr.skip()
         return *self._show_picture(lambda: example.picture_path, request), example.question
 
     def clear_picture(self, request: gr.Request) -> State:
@@ -64,7 +79,8 @@ class Handlers:
         session = self._session(request)
         try:
             path = find()
-            picture = open_picture(path)
+            with HEAVY_WORK:
+                picture = open_picture(path)
         except InputError as error:
             session.picture_path = None
             return None, note(""), refusal(error)
@@ -93,27 +109,67 @@ class Handlers:
         except RecapError as error:
             yield {parts["status"]: refusal(error)}
             return
-        yield {parts["run"]: gr.update(interactive=False), parts["stop"]: gr.update(interactive=True)}
-        shown: State = {}
-        try:
-            while not ticket.done.is_set():
-                ticket.look_after()
-                state = self._running_state(ticket, progress)
-                if state != shown:
-                    shown = state
-                    yield {parts["status"]: state}
-                await asyncio.sleep(PROGRESS_SECONDS)
-        finally:
-            ticket.stop()  # closed early, the page has gone; at the end it changes nothing
+        yield self._buttons(is_running=True)
+        async with aclosing(self._states(ticket, progress)) as states:
+            async for state in states:
+                yield {parts["status"]: state}
         changes: dict[Any, Any] = {
             parts["status"]: _end_state(ticket, progress, kept),
-            parts["run"]: gr.update(interactive=True),
-            parts["stop"]: gr.update(interactive=False),
+            **self._buttons(is_running=False),
             parts["memory_note"]: note(texts.memory_held(session.num_unigram_rows())),
         }
         if kept and kept[0][0]:
             changes[parts["player"]] = player_source(kept[0][0], "live")
         yield changes
+
+    async def read_again(self, request: gr.Request, event: gr.EventData) -> AsyncIterator[dict[Any, Any]]:
+        """The picture lab: read a live run's answer again in front of other pictures, in the same queue as runs."""
+        lab, session = self._parts["lab"], self._session(request)
+        url = str(getattr(event, "url", ""))
+        progress = Progress(texts.LAB_READING)
+        told: list[State | None] = []
+        try:
+            kept = session.runs.get(url.rpartition("/")[2])
+            read = await asyncio.to_thread(self._prepare_reading, session, kept)
+            if session.is_running:
+                raise InputError(texts.RUN_GOING_ON)
+            session.ticket = ticket = self._host.submit(
+                lambda target, ticket: told.append(read(target, lambda: ticket.should_stop))
+            )
+        except RecapError as error:
+            yield {lab: refusal(error) | {"url": url}}
+            return
+        yield self._buttons(is_running=True)
+        async with aclosing(self._states(ticket, progress)) as states:
+            async for state in states:
+                yield {lab: state | {"url": url}}
+        if ticket.error is not None:
+            end = refusal(InputError(ticket.error))
+        else:
+            end = {"kind": "done", **told[0]} if told and told[0] else note(texts.LAB_STOPPED)
+        yield {lab: end | {"url": url}, **self._buttons(is_running=False)}
+
+    def _prepare_reading(
+        self, session: Session, kept: KeptRun | None
+    ) -> Callable[[Any, Callable[[], bool]], State | None]:
+        """What the model's thread is to do: all that a file or the queue's bound may refuse is done before."""
+        if session.is_running:
+            raise InputError(texts.RUN_GOING_ON)
+        if kept is None or kept.asked is None:
+            raise InputError(texts.RUN_NOT_FOUND)
+        asked = kept.asked
+        if not asked.picture_path.exists():
+            raise InputError(texts.PICTURE_GONE)
+        candidates = [session.picture_path, *(example.picture_path for example in self.examples)]
+        other = next((path for path in candidates if path is not None and path != asked.picture_path), None)
+        if other is None:
+            raise InputError(texts.NO_OTHER_PICTURE)
+        with HEAVY_WORK:
+            run = parse_trace(gzip.decompress(kept.trace)).runs[-1]
+            own, wrong = (open_picture(path).image for path in (asked.picture_path, other))
+        return lambda target, should_stop: read_again(
+            target, run, asked.question, asked.max_new_tokens, own, wrong, should_stop
+        )
 
     def stop(self, request: gr.Request) -> None:
         """End the tab's run within one pass."""
@@ -136,12 +192,31 @@ class Handlers:
             raise InputError(texts.RUN_GOING_ON)
         if session.picture_path is None:
             raise InputError(texts.PICTURE_GONE if sent_picture else texts.NO_PICTURE)
-        return Order(
-            question=check_question(question),
-            num_nodes=check_nodes(num_nodes),
-            max_new_tokens=check_new_tokens(new_tokens),
-            picture=open_picture(session.picture_path),
-        )
+        question = check_question(question)
+        num_nodes, new_tokens = check_nodes(num_nodes), check_new_tokens(new_tokens)
+        with HEAVY_WORK:
+            picture = open_picture(session.picture_path)
+        return Order(picture, question, num_nodes, new_tokens, session.picture_path)
+
+    async def _states(self, ticket: Ticket, progress: Progress) -> AsyncIterator[State]:
+        """What is going on, whenever it changes, until it is over."""
+        shown: State = {}
+        try:
+            while not ticket.done.is_set():
+                ticket.look_after()
+                state = self._running_state(ticket, progress)
+                if state != shown:
+                    shown = state
+                    yield state
+                await asyncio.sleep(PROGRESS_SECONDS)
+        finally:
+            ticket.stop()  # closed early, the page has gone; at the end it changes nothing
+
+    def _buttons(self, is_running: bool) -> dict[Any, Any]:
+        return {
+            self._parts["run"]: gr.update(interactive=not is_running),
+            self._parts["stop"]: gr.update(interactive=is_running),
+        }
 
     def _running_state(self, ticket: Ticket, progress: Progress) -> State:
         place = self._host.place(ticket)
@@ -153,15 +228,17 @@ class Handlers:
     # -- traces and the end ------------------------------------------------------------------------------------------
 
     def open_trace(self, path: str | None, request: gr.Request) -> tuple[Any, State]:
-        """Play a trace file from elsewhere; a file that cannot be used leaves the player as it was."""
+        """Play a trace from elsewhere, or show a report; a file that cannot be used leaves the page as it was."""
         if not path:
             return gr.skip(), note("")
         session = self._session(request)
         try:
-            key = session.keep(_read_trace(uploaded_file(path)))
+            with HEAVY_WORK:
+                opened = _read_file(uploaded_file(path))
         except RecapError as error:
             return gr.skip(), refusal(TraceError(texts.trace_refused(str(error))))
-        return player_source(key, "uploaded"), note("")
+        kind = "report" if isinstance(opened, KeptReport) else "uploaded"
+        return player_source(session.keep(opened), kind), note("")
 
     def drop_session(self, request: gr.Request) -> None:
         """The tab was closed or reloaded."""
@@ -193,7 +270,7 @@ def _make(target: Any, session: Session, order: Order, ticket: Ticket, progress:
     if trace is None:
         return "", texts.STOPPED_EARLY
     progress.sentence = texts.DRAWING
-    return session.keep(keep_run(trace)), outcome_sentence(trace)
+    return session.keep(keep_run(trace, order.asked)), outcome_sentence(trace)
 
 
 def _end_state(ticket: Ticket, progress: Progress, kept: list[tuple[str, str]]) -> State:
@@ -203,11 +280,14 @@ def _end_state(ticket: Ticket, progress: Progress, kept: list[tuple[str, str]]) 
     return {"kind": "done", "sentence": sentence, "lanes": lanes_of(progress)}
 
 
-def _read_trace(path: Path) -> KeptRun:
+def _read_file(path: Path) -> KeptRun:
+    from visualize.report_page import parse_report
+
     if path.stat().st_size > MAX_TRACE_BYTES:
         raise TraceError(texts.TRACE_TOO_LARGE)
-    trace = parse_trace(path.read_bytes())
+    data = path.read_bytes()
     try:
-        return keep_run(trace)
+        report = parse_report(data)
+        return keep_report(report, data) if report is not None else keep_run(parse_trace(data))
     except (ValueError, LookupError, TypeError) as error:
         raise TraceError(texts.TRACE_FAILED) from error

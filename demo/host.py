@@ -31,16 +31,19 @@ class Ticket:
         error: the sentence for the user when it failed, else None.
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, withdraw: Callable[[Ticket], None]) -> None:
+        """`withdraw` takes the run out of the queue where it still waits."""
         self.job = job
+        self._withdraw = withdraw
         self.done = threading.Event()
         self.error: str | None = None
         self._stop = threading.Event()
         self._looked_after = time.monotonic()
 
     def stop(self) -> None:
-        """Ask the run to end; it is read at every pass."""
+        """Ask the run to end: at once where it waits, else before its next pass."""
         self._stop.set()
+        self._withdraw(self)
 
     def look_after(self) -> None:
         """Say that somebody still waits for this run."""
@@ -93,9 +96,11 @@ class ModelHost:
         with self._changed:
             if self._state in ("none", "failed"):
                 raise ModelError(self.status_sentence)
+            for waiting in [ticket for ticket in self._queue if ticket.should_stop]:
+                self._remove(waiting)  # of a page that is gone
             if len(self._queue) - (self._running is None) >= self._max_waiting:
                 raise InputError(texts.queue_full(self._max_waiting))
-            ticket = Ticket(job)
+            ticket = Ticket(job, self._withdraw)
             self._queue.append(ticket)
             self._changed.notify()
         return ticket
@@ -106,6 +111,15 @@ class ModelHost:
             if ticket not in self._queue:
                 return 0
             return self._queue.index(ticket) + (self._running is not None)
+
+    def _withdraw(self, ticket: Ticket) -> None:
+        with self._changed:
+            if ticket in self._queue:
+                self._remove(ticket)
+
+    def _remove(self, ticket: Ticket) -> None:
+        self._queue.remove(ticket)
+        ticket.done.set()
 
     def _work(self) -> None:
         assert self._load is not None, "start is called with a loader"

@@ -1,4 +1,4 @@
-"""What ships with the page: recorded runs that play without a model, and example questions."""
+"""What ships with the page: recorded runs that play without a model, lessons on them, and example questions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import re
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from demo.runs import KeptRun, keep_run
 from recap.errors import RecapError, TraceError
+from recap.events import Trace
 from recap.pictures import open_picture, thumbnail_data_url
 from recap.trace_io import load_trace
+from visualize.lessons import Lesson, LessonError, check_lesson, lesson_entry, load_lesson
 
 #: Names that can stand in an address; a file named otherwise is not offered.
 _NAME = re.compile(r"[\w.-]{1,80}", re.ASCII)
@@ -57,20 +60,62 @@ class RecordedRuns:
                 _log.warning("The recorded run %s cannot be played: %s", name, error)
             return
 
-    def get(self, name: str) -> KeptRun:
-        """A run, drawn.
+    def trace(self, name: str) -> Trace:
+        """A run's trace, read anew.
 
         Raises:
             TraceError: no run of that name, or its file is broken.
         """
         if name not in self._paths:
             raise TraceError("There is no recorded run of that name; please choose one from the list.")
+        return load_trace(self._paths[name])
+
+    def get(self, name: str) -> KeptRun:
+        """A run, drawn.
+
+        Raises:
+            TraceError: no run of that name, or its file is broken.
+        """
         with self._lock:
             if name not in self._drawn:
                 while len(self._drawn) >= MAX_DRAWN_RUNS:
                     del self._drawn[next(iter(self._drawn))]
-                self._drawn[name] = keep_run(load_trace(self._paths[name]))
+                self._drawn[name] = keep_run(self.trace(name))
             return self._drawn[name]
+
+
+class Lessons:
+    """The lessons of a folder whose recorded runs the page has."""
+
+    def __init__(self, folder: Path, recorded: RecordedRuns) -> None:
+        """Reads the folder; a lesson that cannot be read is left out and logged, a missing folder is an empty one."""
+        self._recorded = recorded
+        self._lessons: dict[str, Lesson] = {}
+        names = {run["name"] for run in recorded.list()}
+        for path in sorted(folder.glob("*.json")):
+            try:
+                lesson = load_lesson(path)
+            except LessonError as error:
+                _log.warning("%s", error)
+                continue
+            if lesson.trace in names and _NAME.fullmatch(lesson.name):
+                self._lessons[lesson.name] = lesson
+
+    def list(self) -> list[dict[str, str]]:
+        """Names and titles, in the order of the file names."""
+        return [{"name": lesson.name, "title": lesson.title} for lesson in self._lessons.values()]
+
+    def get(self, name: str) -> dict[str, Any]:
+        """A lesson for the player, and the name of its recorded run.
+
+        Raises:
+            RecapError: no such lesson, or it does not fit its run.
+        """
+        if name not in self._lessons:
+            raise LessonError("There is no lesson of that name; please choose one from the list.")
+        lesson = self._lessons[name]
+        check_lesson(lesson, self._recorded.trace(lesson.trace))
+        return {"run": lesson.trace, "lesson": lesson_entry(lesson)}
 
 
 def load_examples(folder: Path) -> list[Example]:

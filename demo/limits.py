@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import math
+import threading
 
 from demo import texts
 from recap.errors import InputError
+from recap.questions import is_blank, is_broken
 
 NEW_TOKENS_RANGE = (1, 512)
 NODES_RANGE = (0, 128)
 DEFAULT_NEW_TOKENS = 200
 DEFAULT_NODES = 63
 MAX_QUESTION_CHARACTERS = 4000
+#: Pictures and traces that are opened at once; more wait. Each may take hundreds of megabytes while it is read.
+HEAVY_WORK = threading.BoundedSemaphore(2)
 
 
 def check_whole_number(value: object, name: str, low: int, high: int) -> int:
@@ -21,7 +24,8 @@ def check_whole_number(value: object, name: str, low: int, high: int) -> int:
         InputError: anything else; the sentence names the range.
     """
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value != int(value) or not low <= value <= high:
+    # The range comes first: it leaves out what is not finite, and whole numbers too long for a float.
+    if not is_number or not low <= value <= high or value != int(value):
         raise InputError(texts.not_in_range(name, low, high))
     return int(value)
 
@@ -37,11 +41,11 @@ def check_nodes(value: object) -> int:
 
 
 def check_question(value: object) -> str:
-    """A question with something in it, trimmed. Raises InputError."""
-    if not isinstance(value, str) or not value.strip():
+    """A question that shows something, trimmed. Raises InputError."""
+    if not isinstance(value, str) or is_blank(value):
         raise InputError(texts.NO_QUESTION)
     if len(value) > MAX_QUESTION_CHARACTERS:
         raise InputError(texts.question_too_long(len(value), MAX_QUESTION_CHARACTERS))
-    if any("\ud800" <= character <= "\udfff" for character in value):
+    if is_broken(value):
         raise InputError(texts.BROKEN_CHARACTER)
     return value.strip()

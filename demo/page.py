@@ -8,7 +8,7 @@ import gradio as gr
 
 from demo import limits, texts
 from demo.handlers import Handlers
-from demo.library import Example, RecordedRuns
+from demo.library import Example, Lessons, RecordedRuns
 from demo.routes import component_head
 
 #: Seconds: how often gradio looks for uploaded files to delete, and how old they are then.
@@ -17,23 +17,26 @@ DELETE_UPLOADS = (1800, 5400)
 QUIET: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
 
 
-def build_page(recorded: RecordedRuns, handlers: Handlers, model: str) -> gr.Blocks:
+def build_page(recorded: RecordedRuns, lessons: Lessons, handlers: Handlers, model: str) -> gr.Blocks:
     """Header, player and the panel to try one's own question; `model` is the name of the model that answers."""
     with gr.Blocks(
         title=texts.PAGE_TITLE, analytics_enabled=False, delete_cache=DELETE_UPLOADS, fill_width=True
     ) as blocks:
         gr.HTML(
-            header_value(recorded),
+            header_value(recorded, lessons),
             js_on_load=_call("header"),
             **_constant("<header></header>", "recap-header"),
         )
         player = gr.HTML(
-            player_value(recorded),
+            player_value(recorded, lessons),
             js_on_load=_call("player"),
             **_constant('<div class="recap-mount"></div>', "recap-player"),
         )
+        lab = gr.HTML(
+            {"kind": "idle"}, js_on_load=_call("lab"), **_constant("<div hidden></div>", "recap-lab")
+        )
         with gr.Column(elem_id="recap-panel"):
-            _build_panel(handlers, player, model)
+            _build_panel(handlers, player, lab, model)
         trace_file = gr.UploadButton(texts.OPEN_TRACE, file_count="single", elem_id="recap-open-trace")
         trace_note = gr.HTML(
             {"kind": "idle"},
@@ -47,7 +50,7 @@ def build_page(recorded: RecordedRuns, handlers: Handlers, model: str) -> gr.Blo
     return blocks
 
 
-def _build_panel(handlers: Handlers, player: gr.HTML, model: str) -> None:
+def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, model: str) -> None:
     gallery = gr.HTML(
         examples_value(handlers.examples),
         js_on_load=_call("examples"),
@@ -114,7 +117,16 @@ def _build_panel(handlers: Handlers, player: gr.HTML, model: str) -> None:
     gallery.click(handlers.choose_example, None, [*shown, question], **QUIET)
     picture.upload(handlers.receive_picture, picture, shown, **QUIET)
     picture.clear(handlers.clear_picture, None, [picture_note], **QUIET)
-    handlers.wire(status=status, player=player, run=run, stop=stop, memory_note=memory_note)
+    handlers.wire(status=status, player=player, run=run, stop=stop, memory_note=memory_note, lab=lab)
+    lab.click(
+        handlers.read_again,
+        None,
+        [lab, run, stop],
+        api_visibility="private",
+        show_progress="hidden",
+        concurrency_limit=None,
+        trigger_mode="multiple",
+    )
     gr.on(
         [run.click, question.submit],
         handlers.run,
@@ -154,10 +166,13 @@ def _as_sent(component: Any) -> Any:
     return component
 
 
-def header_value(recorded: RecordedRuns) -> dict[str, Any]:
+def header_value(recorded: RecordedRuns, lessons: Lessons) -> dict[str, Any]:
     """What the header shows."""
     return {
         "runs": recorded.list(),
+        "lessons": lessons.list(),
+        "lessons_title": texts.LESSONS_LABEL,
+        "runs_title": texts.RECORDED_RUNS_LABEL,
         "title": texts.TITLE,
         "subtitle": texts.SUBTITLE,
         "recorded": texts.RECORDED_LABEL,
@@ -166,18 +181,25 @@ def header_value(recorded: RecordedRuns) -> dict[str, Any]:
         "save": texts.SAVE_TRACE,
         "open": texts.OPEN_TRACE,
         "theme": texts.THEME_BUTTON,
-        "options": {"live": texts.LIVE_OPTION, "uploaded": texts.UPLOADED_OPTION},
+        "open_hint": texts.OPEN_TRACE_HINT,
+        "options": {
+            "live": texts.LIVE_OPTION,
+            "uploaded": texts.UPLOADED_OPTION,
+            "report": texts.REPORT_OPTION,
+        },
     }
 
 
-def player_value(recorded: RecordedRuns) -> dict[str, Any]:
+def player_value(recorded: RecordedRuns, lessons: Lessons) -> dict[str, Any]:
     """What the player starts with: the recorded run that the address names, else the first."""
     return {
         "sequence": 0,
         "recorded": [run["name"] for run in recorded.list()],
+        "lessons": [lesson["name"] for lesson in lessons.list()],
         "empty": texts.EMPTY_PLAYER,
         "loading": texts.LOADING_RUN,
         "failed": texts.PLAYER_FAILED,
+        "report_page": texts.REPORT_PAGE,
     }
 
 

@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from demo import texts
 from demo.host import ModelHost
-from demo.library import RecordedRuns
+from demo.library import Lessons, RecordedRuns
 from demo.runs import GZIP_LEVEL, KeptRun
 from demo.session import SessionStore
-from recap.errors import TraceError
+from recap.errors import RecapError, TraceError
 from visualize.assets import player_script, player_style, plotly_script
 
 STATIC = Path(__file__).parent / "static"
@@ -59,7 +59,9 @@ def _address(name: str) -> str:
     return f"recap/files/{name}?v={_file(name)[1]}"
 
 
-def make_routes(recorded: RecordedRuns, sessions: SessionStore, host: ModelHost) -> list[Route]:
+def make_routes(
+    recorded: RecordedRuns, lessons: Lessons, sessions: SessionStore, host: ModelHost
+) -> list[Route]:
     """All addresses under /recap/."""
 
     async def file(request: Request) -> Response:
@@ -76,11 +78,18 @@ def make_routes(recorded: RecordedRuns, sessions: SessionStore, host: ModelHost)
             run = await anyio.to_thread.run_sync(recorded.get, request.path_params["name"])
         except TraceError as error:
             return _not_found(str(error))
-        return _run_response(request, run, request.path_params["name"])
+        return await _run_response(request, run, request.path_params["name"])
+
+    async def lesson(request: Request) -> Response:
+        try:
+            entry = await anyio.to_thread.run_sync(lessons.get, request.path_params["name"])
+        except RecapError as error:
+            return _not_found(str(error))
+        return JSONResponse(entry)
 
     async def own_run(request: Request) -> Response:
         run = sessions.find_run(request.path_params["key"])
-        return _run_response(request, run, "recap-run") if run else _not_found(texts.RUN_NOT_FOUND)
+        return await _run_response(request, run, "recap-run") if run else _not_found(texts.RUN_NOT_FOUND)
 
     async def model_state(_: Request) -> Response:
         return JSONResponse(
@@ -91,6 +100,7 @@ def make_routes(recorded: RecordedRuns, sessions: SessionStore, host: ModelHost)
         Route("/recap/files/{name}", file),
         Route("/recap/recorded/{name}/{form}", recorded_run),
         Route("/recap/runs/{key}/{form}", own_run),
+        Route("/recap/lessons/{name}", lesson),
         Route("/recap/model", model_state),
     ]
 
@@ -101,14 +111,19 @@ def _file(name: str) -> tuple[bytes, str]:
     return gzip.compress(text, GZIP_LEVEL), hashlib.sha256(text).hexdigest()[:16]
 
 
-def _run_response(request: Request, run: KeptRun, name: str) -> Response:
-    if request.path_params["form"] == "payload":
-        return _gzipped(request, run.payload, _JSON, {"cache-control": "no-store"})
-    if request.path_params["form"] == "trace":
-        disposition = f'attachment; filename="{name}.json"'
-        return _gzipped(
-            request, run.trace, _JSON, {"content-disposition": disposition, "cache-control": "no-store"}
-        )
+async def _run_response(request: Request, run: KeptRun, name: str) -> Response:
+    form = request.path_params["form"]
+    headers = {"cache-control": "no-store"}
+    if form == "payload":
+        return _gzipped(request, run.payload, _JSON, headers)
+    if form == "trace":
+        headers["content-disposition"] = f'attachment; filename="{name}.json"'
+        return _gzipped(request, run.trace, _JSON, headers)
+    if form == "page":
+        # As an attachment: what a trace holds is never opened on this page's own address.
+        headers["content-disposition"] = f'attachment; filename="{name}.html"'
+        page = await anyio.to_thread.run_sync(run.page)
+        return _gzipped(request, page, "text/html", headers)
     return _not_found(texts.RUN_NOT_FOUND)
 
 

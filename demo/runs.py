@@ -6,6 +6,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from demo import texts
@@ -15,6 +16,8 @@ from recap.pictures import Picture, describe_picture
 from recap.trace_io import dump_trace
 
 GZIP_LEVEL = 5
+#: Nodes of a run that are recorded in detail: all of any run with the page's first settings, and at most some 20 MB.
+MAX_RECORDED_NODES = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,12 @@ class Order:
     question: str
     num_nodes: int
     max_new_tokens: int
+    picture_path: Path
+
+    @property
+    def asked(self) -> Asked:
+        """What is kept of it beside the run."""
+        return Asked(self.picture_path, self.question, self.max_new_tokens)
 
 
 @dataclass(slots=True)
@@ -52,12 +61,48 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
+class Asked:
+    """What a live run was asked, so that it can be asked again; the picture is read anew from its file."""
+
+    picture_path: Path
+    question: str
+    max_new_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class KeptRun:
-    """A run in the two forms that browsers ask for, both gzipped JSON: drawn for the player, and the trace itself."""
+    """A run in the two forms that browsers ask for, both gzipped JSON: drawn for the player, and the trace itself.
+
+    `asked` is None for a run that was not made here.
+    """
 
     title: str
     payload: bytes
     trace: bytes
+    asked: Asked | None = None
+
+    def page(self) -> bytes:
+        """The run as one gzipped HTML file that steps offline."""
+        from visualize.page import page_of_payload
+
+        text = page_of_payload(gzip.decompress(self.payload).decode("utf-8"), self.title)
+        return gzip.compress(text.encode("utf-8"), GZIP_LEVEL)
+
+    @property
+    def num_bytes(self) -> int:
+        """What the run takes in memory."""
+        return len(self.payload) + len(self.trace)
+
+
+class KeptReport(KeptRun):
+    """A report in the same forms: its plots for the player, and the report itself."""
+
+    def page(self) -> bytes:
+        """The report as one gzipped HTML file."""
+        from visualize.report_page import report_page
+
+        text = report_page(json.loads(gzip.decompress(self.trace)))
+        return gzip.compress(text.encode("utf-8"), GZIP_LEVEL)
 
 
 def record_run(
@@ -81,7 +126,7 @@ def record_run(
         progress.sentence = sentence
         lane = Lane(label)
         progress.lanes = [*progress.lanes, lane]
-        recorded = RecordedRun(target, request, method, stream_memories, stop=should_stop)
+        recorded = RecordedRun(target, request, method, stream_memories, should_stop, MAX_RECORDED_NODES)
         try:
             _follow(target, recorded, lane)
         finally:
@@ -110,7 +155,7 @@ def _follow(target: Any, recorded: Any, lane: Lane) -> None:
             lane.text += stream.finish()
 
 
-def keep_run(trace: Trace) -> KeptRun:
+def keep_run(trace: Trace, asked: Asked | None = None) -> KeptRun:
     """Draw a trace's figures and pack both forms; outside every clock."""
     from visualize.payload import build_payload
 
@@ -119,12 +164,31 @@ def keep_run(trace: Trace) -> KeptRun:
         title=trace.title,
         payload=gzip.compress(payload.encode("utf-8"), GZIP_LEVEL),
         trace=gzip.compress(dump_trace(trace).encode("utf-8"), GZIP_LEVEL),
+        asked=asked,
+    )
+
+
+def keep_report(report: dict[str, Any], data: bytes) -> KeptReport:
+    """Draw a report's plots and pack both forms.
+
+    Raises:
+        TraceError: the report lacks what its figures need.
+    """
+    from visualize.report_page import report_payload
+
+    payload = report_payload(report)
+    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return KeptReport(
+        payload["title"], gzip.compress(text.encode("utf-8"), GZIP_LEVEL), gzip.compress(data, GZIP_LEVEL)
     )
 
 
 def outcome_sentence(trace: Trace) -> str:
     """How the run ended, in one sentence."""
     ar_run, recap_run = trace.runs
+    num_detailed = sum(iteration.detail is not None for iteration in recap_run.iterations)
+    cut = "" if num_detailed == len(recap_run.iterations) else " " + texts.recorded_until(num_detailed)
     if recap_run.finished is None or recap_run.finished.stop_reason == "stopped":
-        return texts.stopped(len(recap_run.iterations))
-    return texts.finished(throughput_ratio(recap_run, ar_run), first_difference(recap_run, ar_run) is None)
+        return texts.stopped(len(recap_run.iterations)) + cut
+    ratio, difference = throughput_ratio(recap_run, ar_run), first_difference(recap_run, ar_run)
+    return texts.finished(ratio, difference is None) + cut

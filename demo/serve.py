@@ -11,15 +11,18 @@ from typing import Any
 import gradio as gr
 from starlette.applications import Starlette
 
+from demo.api import add_endpoint
 from demo.handlers import Handlers
 from demo.host import ModelHost
-from demo.library import RecordedRuns, load_examples
+from demo.library import Lessons, RecordedRuns, load_examples
 from demo.page import build_page
 from demo.routes import make_routes, page_head
 from demo.session import SessionStore, forget_regularly
 from recap.pictures import MAX_PICTURE_BYTES
 
 EXAMPLES_FOLDER = Path(__file__).resolve().parent.parent / "assets" / "examples"
+#: Where the folder of recorded runs brings no lessons of its own.
+LESSONS_FOLDER = EXAMPLES_FOLDER.parent / "lessons"
 #: Room for a trace of a large model; pictures have a tighter limit of their own.
 MAX_UPLOAD_BYTES = 3 * MAX_PICTURE_BYTES
 
@@ -31,8 +34,11 @@ def serve(host: str, port: int, model: str, load: Callable[[], Any] | None, trac
     """
     recorded, sessions, model_host = RecordedRuns(traces_folder), SessionStore(), ModelHost(load)
     recorded.draw_first()
+    own_lessons = traces_folder / "lessons"
+    lessons = Lessons(own_lessons if own_lessons.is_dir() else LESSONS_FOLDER, recorded)
     handlers = Handlers(sessions, model_host, load_examples(EXAMPLES_FOLDER))
-    blocks = build_page(recorded, handlers, model)
+    blocks = build_page(recorded, lessons, handlers, model)
+    add_endpoint(blocks, model_host)
     blocks.queue(max_size=200)
 
     @asynccontextmanager
@@ -56,7 +62,7 @@ def serve(host: str, port: int, model: str, load: Callable[[], Any] | None, trac
         max_file_size=MAX_UPLOAD_BYTES,
         state_session_capacity=200,
         app_kwargs={
-            "routes": make_routes(recorded, sessions, model_host),
+            "routes": make_routes(recorded, lessons, sessions, model_host),
             "lifespan": lifespan,
             "docs_url": None,
             "redoc_url": None,

@@ -19,6 +19,8 @@ SESSION_SECONDS = 3600.0
 FORGET_EVERY_SECONDS = 60.0
 #: Runs of one tab that can still be saved; older ones are dropped.
 MAX_KEPT_RUNS = 3
+#: What all kept runs together may take, bytes; those of the tab that was used least recently go first.
+MAX_KEPT_BYTES = 512 * 1024 * 1024
 
 
 @dataclass(slots=True)
@@ -47,10 +49,17 @@ class Session:
     def keep(self, run: KeptRun) -> str:
         """Keep a run; returns its key."""
         key = secrets.token_urlsafe(16)
-        self.runs[key] = run
-        while len(self.runs) > MAX_KEPT_RUNS:
-            self.runs.popitem(last=False)
+        runs = OrderedDict(self.runs)  # a new one, as other threads look through the old one
+        runs[key] = run
+        while len(runs) > MAX_KEPT_RUNS:
+            runs.popitem(last=False)
+        self.runs = runs
         return key
+
+    @property
+    def num_kept_bytes(self) -> int:
+        """What the kept runs take in memory."""
+        return sum(run.num_bytes for run in self.runs.values())
 
     def num_unigram_rows(self) -> int:
         """Rows in U."""
@@ -70,7 +79,9 @@ class SessionStore:
         return len(self._sessions)
 
     def get(self, session_hash: str) -> Session:
-        """The tab's session, made where there is none."""
+        """The tab's session, made where there is none; without a hash, one that is shared with nobody and not kept."""
+        if not session_hash:
+            return Session()
         with self._lock:
             session = self._sessions.setdefault(session_hash, Session())
             self._sessions.move_to_end(session_hash)
@@ -102,6 +113,11 @@ class SessionStore:
             is_over = session.used < oldest_use or len(self._sessions) > self._max_sessions
             if is_over and session is not keep and not session.is_running:
                 del self._sessions[session_hash]
+        num_bytes = sum(session.num_kept_bytes for session in self._sessions.values())
+        for session in self._sessions.values():
+            if num_bytes > MAX_KEPT_BYTES and session is not keep and not session.is_running:
+                num_bytes -= session.num_kept_bytes
+                session.runs = OrderedDict()
 
 
 async def forget_regularly(store: SessionStore) -> None:

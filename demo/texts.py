@@ -7,13 +7,18 @@ SUBTITLE = "Watch a vision-language model decode faster by recycling its own pre
 PAGE_TITLE = f"{TITLE} · {SUBTITLE}"
 
 # Header
-RECORDED_LABEL = "Recorded run"
+RECORDED_LABEL = "Recorded run or lesson"
+RECORDED_RUNS_LABEL = "Recorded runs"
+LESSONS_LABEL = "Lessons"
 LIVE_OPTION = "Your run"
 UPLOADED_OPTION = "Opened trace"
+REPORT_OPTION = "Opened report"
 TRY_BUTTON = "Try yours"
 CLOSE_BUTTON = "Close"
 SAVE_TRACE = "Save trace"
-OPEN_TRACE = "Open trace"
+OPEN_TRACE = "Open file"
+OPEN_TRACE_HINT = "Open a recorded run, or a report of the benchmark or the replay (JSON)"
+REPORT_PAGE = "Save as one HTML file"
 THEME_BUTTON = "Light or dark"
 EMPTY_PLAYER = "No run is open. Press “Try yours”, or open a trace file."
 PLAYER_FAILED = "This run could not be shown. Please reload the page."
@@ -57,10 +62,15 @@ DRAWING = "Measured. Drawing the passes …"
 STOPPED_EARLY = "Stopped during plain decoding, so there is nothing to compare yet."
 MEMORY_CLEARED = "Memory U is empty."
 
+# Picture lab
+LAB_READING = "Reading the answer again in front of a blank picture and of another one."
+LAB_STOPPED = "Stopped: the answer was not read again."
+
 # Refusals: one sentence each, saying what to do
 NO_PICTURE = "Please choose a picture first: an example or one of your own."
 PICTURE_GONE = "This page was away for too long and its picture is gone; please choose the picture again."
 NOT_UPLOADED = "This file was not uploaded on this page; please upload it here."
+NO_EXAMPLE = "There is no such example; please choose one of those shown."
 NO_QUESTION = "Please type a question about the picture."
 BROKEN_CHARACTER = "The question holds half a character; please type it again."
 RUN_GOING_ON = "Your last run is still going on; please wait for it or press Stop."
@@ -69,6 +79,10 @@ MODEL_FAILED = "The model could not be loaded; please look at the terminal where
 RUN_FAILED = "The run failed unexpectedly and left nothing behind; please try again."
 TRACE_FAILED = "it cannot be drawn; please record it again with this version."
 TRACE_TOO_LARGE = "it is larger than 48 MB; please record a shorter run."
+ANSWER_TOO_SHORT = (
+    "The answer has one token only, so there is no pass to look at; please ask for a longer one."
+)
+NO_OTHER_PICTURE = "There is no other picture to compare with; please choose one in the panel first."
 RUN_NOT_FOUND = "This run is no longer kept; please make it again."
 
 
@@ -114,9 +128,27 @@ def stopped(num_passes: int) -> str:
     return f"Stopped after pass {num_passes}. What was decoded until then is in the player."
 
 
+def recorded_until(num_passes: int) -> str:
+    """A run with more nodes than are recorded."""
+    return f"It is so long that its trees are kept up to pass {num_passes} only."
+
+
+def picture_effect(num_roots: int, num_blank: int, num_other: int) -> str:
+    """How many passes would have begun otherwise in front of another picture."""
+    if not num_roots:
+        return "No pass of this answer could be read again in the same way, so nothing can be said about the picture."
+    count = f"{num_roots} pass{'es' if num_roots > 1 else ''}"
+    if not num_blank and not num_other:
+        return f"All {count} would begin with the same token whatever the picture: this answer owes it nothing there."
+    return (
+        f"Of {count}, {num_blank} would begin with another token in front of a blank picture, and {num_other} in front "
+        "of another one."
+    )
+
+
 def trace_refused(reason: str) -> str:
     """A trace file that cannot be used; `reason` is the reader's sentence."""
-    return f"The trace was not opened: {reason}"
+    return f"The file was not opened: {reason}"
 
 
 def model_in_use(model: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
 import subprocess
@@ -13,14 +12,16 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from app_page import LESSON, open_app, pass_index, served
 from make_traces import make_trace
+from player_page import value
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from demo import app, texts
 from demo.handlers import Handlers
 from demo.host import ModelHost
-from demo.library import RecordedRuns, load_examples
+from demo.library import Lessons, RecordedRuns, load_examples
 from demo.page import header_value
 from demo.routes import FILES, component_head, make_routes
 from demo.runs import keep_run
@@ -32,18 +33,18 @@ from recap.trace_io import save_trace
 
 ROOT = Path(__file__).resolve().parent.parent
 CASES = ROOT / "tests" / "cases"
-BROWSER_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 MARKUP = """<img src=x onerror="document.title='owned'">"""
 #: More than thirty passes in the run that is played.
 TRACES = {
     "first": {"seed": 3, "max_nodes": 24, "num_tokens": 150},
     "second": {"seed": 5, "max_nodes": 12, "num_tokens": 20},
+}
+
+LESSONS = {
+    "good": {},
+    "far": {"title": "Too far", "steps": [{"title": "a", "text": "b", "pass": 999}]},
+    "elsewhere": {"trace": "unknown"},
+    "broken": {"steps": []},
 }
 
 
@@ -57,6 +58,9 @@ def traces_folder(tmp_path_factory):
         )
     (folder / "third.json").write_text('{"schema_version": 1, "title": "Broken"}')
     (folder / "not a name.json").write_text("{}")
+    (folder / "lessons").mkdir()
+    for name, entry in LESSONS.items():
+        (folder / "lessons" / f"{name}.json").write_text(json.dumps(LESSON | entry))
     return folder
 
 
@@ -70,14 +74,19 @@ def sessions():
     return SessionStore()
 
 
+@pytest.fixture(scope="module")
+def lessons(recorded, traces_folder):
+    return Lessons(traces_folder / "lessons", recorded)
+
+
 @pytest.fixture
-def client(recorded, sessions):
-    return TestClient(Starlette(routes=make_routes(recorded, sessions, ModelHost(None))))
+def client(recorded, lessons, sessions):
+    return TestClient(Starlette(routes=make_routes(recorded, lessons, sessions, ModelHost(None))))
 
 
-def test_recorded_runs_are_listed_by_name_with_their_titles(recorded, traces_folder):
+def test_recorded_runs_are_listed_by_name_with_their_titles(recorded, lessons, traces_folder):
     titles = [json.loads((traces_folder / f"{name}.json").read_text())["title"] for name in TRACES]
-    listed = header_value(recorded)["runs"]
+    listed = header_value(recorded, lessons)["runs"]
     assert [run["name"] for run in listed] == ["first", "second", "third"]
     assert [run["title"] for run in listed[:2]] == [
         title or name for title, name in zip(titles, TRACES, strict=True)
@@ -109,6 +118,30 @@ def test_a_drawn_run_and_its_trace_are_served(client, traces_folder):
     assert "content-encoding" not in trace.headers
     assert trace.headers["content-disposition"] == 'attachment; filename="first.json"'
     assert trace.json() == json.loads((traces_folder / "first.json").read_text())
+
+
+def test_a_run_is_served_as_a_page_that_is_saved_and_never_opened_in_place(client):
+    page = client.get("/recap/recorded/first/page")
+    assert page.headers["content-disposition"] == 'attachment; filename="first.html"'
+    assert page.text.startswith("<!doctype html>")
+    assert client.get("/recap/recorded/none/page").status_code == 404
+
+
+def test_lessons_are_those_whose_runs_the_page_has(client, lessons, tmp_path):
+    assert lessons.list() == [{"name": "far", "title": "Too far"}, {"name": "good", "title": "Two passes"}]
+    told = client.get("/recap/lessons/good").json()
+    assert told["run"] == "first"
+    assert [step["pass"] for step in told["lesson"]["steps"]] == [8, 9]
+    assert Lessons(tmp_path / "none", RecordedRuns(tmp_path)).list() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("far", "stands at pass 999"), ("elsewhere", "no lesson of that name")]
+)
+def test_a_lesson_that_cannot_be_given_is_one_sentence(client, name, words):
+    answer = client.get(f"/recap/lessons/{name}")
+    assert answer.status_code == 404
+    assert words in answer.json()["sentence"]
 
 
 def test_a_run_of_one_s_own_is_served_by_its_key_alone(client, sessions):
@@ -237,58 +270,20 @@ def address(traces_folder, endless_model):
     """The app as people start it, on a free port."""
     # On a fresh machine numba compiles for long, and beside it the page answers late: fill its cache first.
     warm_up(load_target(str(endless_model)))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "demo/app.py", "--port", str(port), "--traces", str(traces_folder)]
-    command += ["--model", str(endless_model)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        for line in process.stdout:
-            if "is open at" in line:
-                break
-        yield f"http://127.0.0.1:{port}/"
-    finally:
-        process.terminate()
-        process.wait(timeout=20)
-        process.stdout.close()
+    with served("--traces", str(traces_folder), "--model", str(endless_model)) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
 def page(address, chromium):
     """One page for all browser tests; console errors, failed answers and every request are collected."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER_ARGUMENTS)
-        page = browser.new_page(viewport={"width": 1280, "height": 800}, reduced_motion="reduce")
-        page.set_default_timeout(60_000)
-        page.faults, page.requested = [], set()
-        page.on(
-            "console", lambda message: page.faults.append(message.text) if message.type == "error" else None
-        )
-        page.on("pageerror", lambda error: page.faults.append(str(error)))
-        page.on("request", lambda request: page.requested.add(request.url.split("?")[0]))
-        page.goto(address)
-        page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    with open_app(address, chromium) as page:
         yield page
-        browser.close()
-
-
-def value(page, name: str) -> float:
-    return float(page.get_by_test_id(name).get_attribute("data-value"))
 
 
 def raw_run(folder, index: int) -> dict:
     """A run of the trace that the page plays, read without the project's own reader."""
     return json.loads((folder / "first.json").read_text())["runs"][index]
-
-
-def pass_index(page) -> int:
-    return int(page.get_by_test_id("recap-pass-index").inner_text().split()[1])
 
 
 def tell(page, act, expected: str) -> None:

@@ -7,21 +7,23 @@ from functools import cache
 
 import pytest
 from make_traces import make_trace
+from player_page import (
+    PAYLOAD,
+    assert_quiet,
+    drawn,
+    mount_player,
+    open_page,
+    settle,
+    state,
+    value,
+    values,
+)
 
 from recap.trace_io import dump_trace
 from visualize.page import standalone_page
 
 pytestmark = pytest.mark.browser
 
-BROWSER_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-#: The payload that the page carries, as JavaScript.
-PAYLOAD = "JSON.parse(document.getElementById('recap-payload').textContent)"
 RUN = 1
 
 
@@ -41,78 +43,18 @@ def passes() -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def browser(chromium):
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=BROWSER_ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def page(browser, tmp_path_factory):
-    """One page for all tests; each mounts the player anew. Faults on the console and requests are collected."""
+def page(chromium, tmp_path_factory):
+    """One page for all tests; each mounts the player anew."""
     path = tmp_path_factory.mktemp("page") / "run.html"
-    path.write_text(standalone_page(trace()), encoding="utf-8")
-    page = browser.new_page(
-        viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce"
-    )
-    page.faults, page.outside = [], []
-    page.on(
-        "console",
-        lambda message: page.faults.append(message.text) if message.type in ("error", "warning") else None,
-    )
-    page.on("pageerror", lambda error: page.faults.append(str(error)))
-    page.on("request", lambda request: page.outside.append(request.url))
-    page.goto(path.as_uri())
-    page.outside.remove(path.as_uri())
-    return page
+    with open_page(chromium, standalone_page(trace()), path) as page:
+        yield page
 
 
 @pytest.fixture
 def mount(page):
     """Mounts the player with some options, as a page would."""
-
-    def mount(payload=PAYLOAD, **options):
-        element = "document.getElementById('recap')"
-        page.evaluate(f"(o) => {{ window.player = RecapPlayer.mount({element}, {payload}, o); }}", options)
-        settle(page)
-
-    yield mount
-    assert page.faults == []
-    assert [url for url in page.outside if not url.startswith(("data:", "blob:"))] == []
-
-
-def settle(page) -> None:
-    """Wait until the newest figure is drawn."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
-def state(page) -> dict:
-    return page.evaluate("() => window.player.state()")
-
-
-def value(page, testid: str) -> float:
-    return float(page.get_by_test_id(testid).get_attribute("data-value"))
-
-
-def values(page, selector: str) -> list[float]:
-    found = page.eval_on_selector_all(selector, "items => items.map((item) => item.dataset.value)")
-    return [float(item) for item in found]
-
-
-def drawn(page, name: str) -> dict:
-    """A trace of the figure as it stands on the page."""
-    return page.evaluate(
-        """(name) => {
-            const found = document.querySelector(".rp-plot").data.find((item) => item.name === name);
-            if (!found) return null;
-            const { color, opacity } = found.marker || {};
-            return { x: found.x, y: found.y, customdata: found.customdata, color, opacity };
-        }""",
-        name,
-    )
+    yield lambda payload=PAYLOAD, **options: mount_player(page, payload, **options)
+    assert_quiet(page)
 
 
 def test_thirty_quick_presses_advance_thirty_passes(page, mount):
@@ -361,7 +303,7 @@ def test_a_click_on_a_node_chooses_it(page, mount):
     page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     page.wait_for_function("() => window.player.state().node !== null")
     node = passes()[19]["detail"]["nodes"][state(page)["node"]]
-    assert float(page.locator(".rp-line .rp-number").first.get_attribute("data-value")) == node["q"]
+    assert values(page, ".rp-product .rp-is-now .rp-number")[1:] == [node["q"], node["score"]]
 
 
 def test_token_text_reads_as_itself_everywhere(page, mount):

@@ -1,6 +1,7 @@
 """Command line: a trace as HTML, JSON, SVG or PNG. `python -m visualize TRACE [--run NAME] [--step N] -o FILE`.
 
-A report of the benchmark or of the replay in place of the trace becomes one HTML file.
+A report of the benchmark or of the replay in place of the trace becomes one HTML file. `--lesson FILE` makes the page
+begin with a lesson.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from recap.errors import RecapError, TraceError
 from recap.events import Run, Trace
 from recap.trace_io import load_trace
+from visualize.lessons import check_lesson, load_lesson
 from visualize.page import standalone_page
 from visualize.report_page import read_report, report_page
 from visualize.run_figures import accepted_lengths_figure
@@ -34,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("trace", type=Path, help="a trace, or a report of recap.bench or recap.replay (JSON)")
     parser.add_argument("--run", help="name of a run; by default the first that is not plain decoding")
     parser.add_argument("--step", type=int, help="a pass, from 1; without it the whole run")
+    parser.add_argument("--lesson", type=Path, help="a lesson on this trace (JSON) to begin the page with")
     parser.add_argument(
         "--theme", choices=("light", "dark"), default="light", help="colours of svg, png and json"
     )
@@ -64,12 +67,20 @@ def _export(options: argparse.Namespace) -> None:
         return
     trace = load_trace(options.trace)
     run = find_run(trace, options.run)
+    lesson = None
+    if options.lesson is not None:
+        if kind != "html":
+            raise ExportError(
+                f"A lesson needs a page, so the output must end in .html; got {options.output.name}."
+            )
+        lesson = load_lesson(options.lesson)
+        check_lesson(lesson, trace)
     if options.step is not None and not 1 <= options.step <= len(run.iterations):
         raise TraceError(
             f"--step must be from 1 to {len(run.iterations)} in run {run.name}; got {options.step}."
         )
     if kind == "html":
-        options.output.write_text(standalone_page(trace, run.name, options.step), encoding="utf-8")
+        options.output.write_text(standalone_page(trace, run.name, options.step, lesson), encoding="utf-8")
         return
     if options.step is None:
         figure = accepted_lengths_figure(run, options.theme)

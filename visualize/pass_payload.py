@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from recap.events import Iteration, MemorySizes, MemoryWrite, Node, Run, SuffixMatch
+from recap.config import RecapConfig
+from recap.events import BudgetChoice, Iteration, MemorySizes, MemoryWrite, Node, Run, SuffixMatch
 from visualize.fusion_figure import kept_shares
 from visualize.origins import proposers
+from visualize.rule_proposals import proposals_entry
 from visualize.sentences import node_sentence, pass_sentence
 from visualize.token_forms import TokenForms
 from visualize.tree_figure import tree_data
@@ -17,8 +19,13 @@ def sizes_entry(sizes: MemorySizes | None) -> list[int] | None:
     return None if sizes is None else [sizes.trigram, sizes.bigram, sizes.unigram]
 
 
-def pass_entry(forms: TokenForms, run: Run, iteration: Iteration) -> dict[str, Any]:
-    """All of one pass; without its tree where the pass was not recorded node by node."""
+def pass_entry(
+    forms: TokenForms, run: Run, iteration: Iteration, config: RecapConfig | None
+) -> dict[str, Any]:
+    """All of one pass; without its tree where the pass was not recorded node by node.
+
+    `config` is the search's, for what other fusion rules would have proposed; None leaves that out.
+    """
     seconds, detail = iteration.seconds, iteration.detail
     shared = {
         "index": iteration.index,
@@ -41,10 +48,17 @@ def pass_entry(forms: TokenForms, run: Run, iteration: Iteration) -> dict[str, A
         "nodes": [
             _node(run, iteration, index, node, sources[index]) for index, node in enumerate(detail.nodes)
         ],
+        # Only nodes at which several rows were found: elsewhere all rules agree.
+        "rules": {
+            str(index): entry
+            for index, node in enumerate(detail.nodes)
+            if (entry := proposals_entry(run, node, config)) is not None
+        },
         "node_sentences": [node_sentence(forms, run, iteration, index) for index in indices],
         "missed": [[list(missed.path_ids), missed.q, missed.score] for missed in detail.missed],
         "suffix": None if detail.suffix_match is None else _match(detail.suffix_match),
-        "writes": [_write(write) for write in detail.writes],
+        "budget": None if detail.budget is None else _budget(detail.budget),
+        "writes": [write_entry(write) for write in detail.writes],
         "sizes": sizes_entry(detail.memory_sizes),
     }
 
@@ -74,11 +88,18 @@ def _node(run: Run, iteration: Iteration, index: int, node: Node, source: str) -
     ]
 
 
+def _budget(budget: BudgetChoice) -> list[Any]:
+    """Nodes chosen, then for each count that was weighed: nodes, tokens expected of a pass, its seconds."""
+    curve = zip(budget.node_counts, budget.expected_tokens, budget.seconds, strict=True)
+    return [budget.num_nodes, [list(point) for point in curve]]
+
+
 def _match(match: SuffixMatch) -> dict[str, Any]:
     return {"length": match.length, "end": match.end, "continuation": list(match.continuation_ids)}
 
 
-def _write(write: MemoryWrite) -> list[Any]:
+def write_entry(write: MemoryWrite) -> list[Any]:
+    """Map, key ids, node (or prompt position), row, replaced row."""
     return [write.map, list(write.key_ids), write.node, write.row, write.replaced_row]
 
 
@@ -87,6 +108,8 @@ def mentioned_ids(run: Run, first_pass: int, first_row: int) -> list[int]:
     ids = {run.prefill.first_token_id}
     for row in run.rows[first_row:]:
         ids.update(row.token_ids)
+    for write in run.prefill.writes:
+        ids.update(write.key_ids)
     for iteration in run.iterations[first_pass:]:
         ids.update((iteration.root_id, *iteration.committed_ids))
         if iteration.detail is None:

@@ -10,11 +10,14 @@ from dataclasses import asdict
 from typing import Any
 
 from recap import metrics
+from recap.config import FUSION_RULES
 from recap.events import Run, Trace
+from visualize.exactness import exactness_entry
 from visualize.origins import output_spans
-from visualize.pass_payload import mentioned_ids, pass_entry, sizes_entry
+from visualize.pass_payload import mentioned_ids, pass_entry, sizes_entry, write_entry
 from visualize.places import run_bounds
 from visualize.run_figures import pass_ends
+from visualize.search_settings import search_config, search_entry
 from visualize.sentences import is_whole, run_sentence
 from visualize.theme import KEYS, LABELS, MARKERS, PALETTES
 from visualize.token_forms import TokenForms
@@ -40,6 +43,7 @@ def build_payload(trace: Trace) -> dict[str, Any]:
         "tokens": {str(token.id): forms.form(token.id) for token in trace.tokens},
         "theme": {"palettes": PALETTES, "markers": MARKERS, "labels": LABELS, "keys": KEYS},
         "tree_layout": tree_layout([run_bounds([])]),
+        "fusion_rules": list(FUSION_RULES),
         "runs": [_run(trace, run) for run in trace.runs],
     }
 
@@ -76,6 +80,7 @@ def _run(trace: Trace, run: Run, first_pass: int = 0, first_row: int = 0) -> dic
     ends = pass_ends(run)
     spans = output_spans(run)
     pieces = forms.pieces([span.token_id for span in spans])
+    totals, config = _totals(run, reference), search_config(run)
     return {
         "name": run.name,
         "method": run.method,
@@ -83,7 +88,9 @@ def _run(trace: Trace, run: Run, first_pass: int = 0, first_row: int = 0) -> dic
         "is_live": run.finished is None,
         "environment": asdict(run.environment),
         "settings": [list(pair) for pair in run.settings],
-        "totals": _totals(run, reference),
+        "totals": totals,
+        "exactness": exactness_entry(run, reference) if totals["is_compared"] else None,
+        "search": search_entry(trace, run),
         "sentence": run_sentence(run, reference),
         "bounds": list(run_bounds(run.iterations)),
         "prefill": {
@@ -91,6 +98,7 @@ def _run(trace: Trace, run: Run, first_pass: int = 0, first_row: int = 0) -> dic
             "num_prompt_tokens": run.prefill.num_prompt_tokens,
             "num_image_tokens": run.prefill.num_image_tokens,
             "num_writes": len(run.prefill.writes),
+            "writes": [write_entry(write) for write in run.prefill.writes],
             "sizes": sizes_entry(run.prefill.memory_sizes),
         },
         "text": [
@@ -98,7 +106,7 @@ def _run(trace: Trace, run: Run, first_pass: int = 0, first_row: int = 0) -> dic
             for piece, span in zip(pieces, spans, strict=True)
         ],
         "ends": list(ends),
-        "passes": [pass_entry(forms, run, iteration) for iteration in run.iterations[first_pass:]],
+        "passes": [pass_entry(forms, run, iteration, config) for iteration in run.iterations[first_pass:]],
         "rows": [
             [
                 list(row.token_ids),

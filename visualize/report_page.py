@@ -1,4 +1,4 @@
-"""A report of the benchmark or of the replay as one HTML file that needs no network."""
+"""A report of the benchmark or of the replay as a page of plots: one HTML file, or what a player draws it from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from visualize.bench_figures import (
 )
 from visualize.page import script_json
 from visualize.replay_figures import coverage_recall_figure, matched_length_figure
-from visualize.theme import FONT, LIGHT
+from visualize.theme import FONT, LIGHT, PALETTES
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -51,10 +51,16 @@ JSON.parse(document.getElementById("figures").textContent).forEach((figure, inde
 def read_report(path: Path) -> dict[str, Any] | None:
     """A report from its file; None for a file that is something else, a trace perhaps."""
     try:
-        if path.stat().st_size > MAX_TRACE_BYTES:
-            return None
-        report = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return parse_report(path.read_bytes()) if path.stat().st_size <= MAX_TRACE_BYTES else None
+    except OSError:
+        return None
+
+
+def parse_report(data: bytes) -> dict[str, Any] | None:
+    """A report from a file's bytes; None for anything else."""
+    try:
+        report = json.loads(data.decode("utf-8"))
+    except (ValueError, RecursionError):
         return None
     is_report = isinstance(report, dict) and (report.get("kind") == "replay" or "units" in report)
     return report if is_report else None
@@ -66,12 +72,7 @@ def report_page(report: dict[str, Any]) -> str:
     Raises:
         TraceError: the report lacks what its figures need.
     """
-    try:
-        title, facts, figures = _replay(report) if report.get("kind") == "replay" else _benchmark(report)
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise TraceError(
-            f"The report is not whole ({type(error).__name__}: {error}); make it again."
-        ) from error
+    title, facts, figures = _read(report)
     places = "\n".join(
         f'<figure><figcaption>{escape(caption)}</figcaption><div id="figure-{index}"></div></figure>'
         for index, caption in enumerate(figures)
@@ -87,6 +88,30 @@ def report_page(report: dict[str, Any]) -> str:
         plotly=plotly_script(),
         payload=script_json([json.loads(figure.to_json()) for figure in figures.values()]),
     )
+
+
+def report_payload(report: dict[str, Any]) -> dict[str, Any]:
+    """The same page for a player, ready for `json.dumps`: `kind`, `title`, `facts`, `figures`, `palettes`.
+
+    A figure has a `caption`, and `data` and `layout` in the light palette's colours, on no background of its own.
+
+    Raises:
+        TraceError: the report lacks what its figures need.
+    """
+    title, facts, figures = _read(report)
+    drawn = [{"caption": caption, **json.loads(figure.to_json())} for caption, figure in figures.items()]
+    for figure in drawn:
+        figure["layout"]["paper_bgcolor"] = "rgba(0,0,0,0)"
+    return {"kind": "report", "title": title, "facts": facts, "figures": drawn, "palettes": PALETTES}
+
+
+def _read(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:
+    try:
+        return _replay(report) if report.get("kind") == "replay" else _benchmark(report)
+    except KeyError as error:
+        raise TraceError(f"The report is not whole, it has no {error}; please make it again.") from error
+    except (LookupError, ArithmeticError, TypeError, AttributeError, ValueError) as error:
+        raise TraceError("The report is not whole; please make it again.") from error
 
 
 def _benchmark(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:

@@ -3,6 +3,10 @@
 window.RecapPage = (function () {
   "use strict";
 
+  // What stands before a lesson's name in the list; no run's name holds a colon.
+  const LESSON = "lesson:";
+  // What the address tells of a place, under the names that the player uses.
+  const PLACE = ["step", "substep", "node"];
   const page = { player: null, texts: {}, current: null, wait: 0 };
 
   function make(tag, properties, children) {
@@ -20,8 +24,8 @@ window.RecapPage = (function () {
 
   function header(element, props) {
     const value = props.value;
-    const choice = make("select", { id: "recap-choice", "aria-label": value.recorded, "data-testid": "recap-choice", onchange: (event) => openRecorded(event.target.value, {}) },
-      value.runs.map((run) => make("option", { value: run.name }, [run.title])));
+    const choice = make("select", { id: "recap-choice", "aria-label": value.recorded, "data-testid": "recap-choice", onchange: (event) => openChoice(event.target.value) },
+      [group(value.runs_title, value.runs, ""), group(value.lessons_title, value.lessons, LESSON)]);
     page.options = value.options;
     page.choice = choice;
     const panelButton = make("button", { type: "button", id: "recap-try", class: "recap-primary", "aria-expanded": "false", "aria-controls": "recap-panel", onclick: () => showPanel(!isPanelShown()) }, [value.try]);
@@ -30,13 +34,21 @@ window.RecapPage = (function () {
       make("h1", {}, [value.title]), make("p", {}, [value.subtitle]),
       make("nav", {}, [
         choice,
-        make("button", { type: "button", class: "recap-quiet", onclick: () => document.querySelector("#recap-open-trace input, input#recap-open-trace")?.click() ?? document.querySelector("#recap-open-trace").click() }, [value.open]),
+        make("button", { type: "button", class: "recap-quiet", title: value.open_hint, onclick: () => document.querySelector("#recap-open-trace input, input#recap-open-trace")?.click() ?? document.querySelector("#recap-open-trace").click() }, [value.open]),
         make("a", { id: "recap-save", class: "recap-quiet", download: "", hidden: "", "data-testid": "recap-save" }, [value.save]),
         make("button", { type: "button", class: "recap-quiet recap-icon", "aria-label": value.theme, title: value.theme, onclick: () => document.body.classList.toggle("dark") }, ["◐"]),
         panelButton,
       ]));
     if (!value.runs.length) choice.hidden = true;
   }
+
+  // A group of the list; its own heading is left out where it is empty.
+  function group(title, entries, prefix) {
+    if (!entries.length) return null;
+    return make("optgroup", { label: title }, entries.map((entry) => make("option", { value: prefix + entry.name }, [entry.title])));
+  }
+
+  const openChoice = (value) => (value.startsWith(LESSON) ? openLesson(value.slice(LESSON.length), 1) : openRecorded(value, {}));
 
   // -- the panel ------------------------------------------------------------------------------------------------------
 
@@ -116,6 +128,15 @@ window.RecapPage = (function () {
     if (state.state === "loading") setTimeout(() => watchModel(element), 1000);
   }
 
+  // The picture lab: the player asks and shows; this part carries the question to the server and the answer back.
+  function lab(element, props, watch, trigger) {
+    page.askLab = (url) => trigger("click", { url });
+    watch("value", () => {
+      const value = props.value || {};
+      if (page.current && page.current.url === value.url && page.player.tellLab) page.player.tellLab(value);
+    });
+  }
+
   // -- the player -----------------------------------------------------------------------------------------------------
 
   function player(element, props, watch) {
@@ -125,12 +146,14 @@ window.RecapPage = (function () {
     const names = props.value.recorded;
     const named = names.includes(query.get("run"));
     const where = {};
-    for (const part of ["step", "node"]) {
+    for (const part of PLACE) {
       const number = Number.parseInt(query.get(part), 10);
       if (named && Number.isInteger(number)) where[part] = number;
     }
     if (named && query.get("method")) where.run = query.get("method");
-    if (names.length) openRecorded(named ? query.get("run") : names[0], where);
+    if (named && query.get("view") === "compare") where.view = "compare";
+    if (props.value.lessons.includes(query.get("lesson"))) openLesson(query.get("lesson"), Number.parseInt(query.get("part"), 10) || 1);
+    else if (names.length) openRecorded(named ? query.get("run") : names[0], where);
     else mount(null, {}, props.value.empty);
     watch("value", () => {
       const value = props.value || {};
@@ -139,6 +162,19 @@ window.RecapPage = (function () {
   }
 
   const openRecorded = (name, where) => open({ kind: "recorded", name, url: `recap/recorded/${encodeURIComponent(name)}` }, where);
+
+  async function openLesson(name, part) {
+    const wait = ++page.wait;
+    try {
+      const answer = await fetch(`recap/lessons/${encodeURIComponent(name)}`);
+      const told = await answer.json();
+      if (!answer.ok) throw new Error(told.sentence);
+      if (wait === page.wait) openRecorded(told.run, { lesson: told.lesson, lessonStep: part });
+    } catch (error) {
+      if (wait === page.wait && !page.current) mount(null, {}, error.message || page.texts.failed);
+      chooseOption(page.current);
+    }
+  }
 
   // Fetches a run and shows it. When it fails, the run that was there stays.
   async function open(source, where) {
@@ -157,13 +193,18 @@ window.RecapPage = (function () {
     if (wait !== page.wait) return;
     const isFirst = !page.current;
     page.current = source;
-    mount(payload, where);
-    if (!isFirst) selected(page.player.state());
-    chooseOption(source);
+    const links = { trace: `${source.url}/trace`, page: `${source.url}/page` };
+    if (payload.kind === "report") page.player = window.RecapPlayer.mountReport(page.element, payload, { links, saveText: page.texts.report_page });
+    else {
+      const asks = source.kind === "live" ? { lab: { ask: () => page.askLab(source.url), stop: () => document.getElementById("recap-stop").click() } } : {};
+      mount(payload, Object.assign({ links }, asks, where));
+    }
+    chooseOption(source, where.lesson && where.lesson.name);
+    if (!isFirst && !where.lesson && source.kind === "recorded") selected(page.player.state());
     const save = document.getElementById("recap-save");
     if (save) {
       save.href = `${source.url}/trace`;
-      save.hidden = false;
+      save.hidden = source.kind === "report";
     }
     if (source.kind !== "recorded") writeAddress({});
     if (source.kind === "live") showPanel(false);
@@ -171,13 +212,15 @@ window.RecapPage = (function () {
 
   function mount(payload, where, emptyText) {
     page.player = window.RecapPlayer.mount(page.element, payload, Object.assign({
-      height: "calc(100dvh - var(--recap-header))", theme: "auto", autoplay: where.step === undefined, emptyText, onSelect: selected,
+      height: "calc(100dvh - var(--recap-header))", theme: "auto", autoplay: where.step === undefined && where.view === undefined, emptyText, onSelect: selected,
     }, where));
   }
 
   function selected(place) {
     if (!page.current || page.current.kind !== "recorded") return;
-    writeAddress({ run: page.current.name, method: place.run, step: place.step, node: place.node });
+    chooseOption(page.current, place.lesson);
+    if (place.lesson) writeAddress({ lesson: place.lesson, part: place.lessonStep });
+    else writeAddress({ run: page.current.name, method: place.run, step: place.step, substep: place.substep, node: place.node, view: place.view === "compare" ? place.view : null });
   }
 
   // Browsers slow an address down that changes with every key press: it follows when the reader rests.
@@ -186,7 +229,7 @@ window.RecapPage = (function () {
     clearTimeout(timer);
     timer = setTimeout(() => {
       const query = new URLSearchParams(window.location.search);
-      for (const part of ["run", "method", "step", "node"]) {
+      for (const part of ["lesson", "part", "run", "method", "view", ...PLACE]) {
         if (place[part] === undefined || place[part] === null) query.delete(part);
         else query.set(part, String(place[part]));
       }
@@ -196,17 +239,19 @@ window.RecapPage = (function () {
   }
 
   // The list shows what is open: a run of one's own is an entry of its own, for as long as it is open.
-  function chooseOption(source) {
+  function chooseOption(source, lesson) {
     const choice = page.choice;
     if (!choice || !source) return;
+    const wanted = lesson ? LESSON + lesson : source.name;
+    if (source.kind === "recorded" && choice.value === wanted) return;
     choice.querySelector("option[data-own]")?.remove();
     if (source.kind !== "recorded") {
       const own = make("option", { value: "", "data-own": "" }, [page.options[source.kind]]);
       choice.prepend(own);
       choice.hidden = false;
       own.selected = true;
-    } else choice.value = source.name;
+    } else choice.value = wanted;
   }
 
-  return { header, examples, note, status, player };
+  return { header, examples, note, status, lab, player };
 })();

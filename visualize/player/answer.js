@@ -12,7 +12,23 @@
       });
     }
 
+    // The keyboard's way to a token: on from the one that was chosen last, or from the newest.
+    walk(by) {
+      if (!this.spans.length) return null;
+      const at = this.chosen ? this.spans.indexOf(this.chosen) + by : this.spans.findLastIndex((span) => !span.hidden) + (by > 0 ? 1 : 0);
+      const next = this.spans[Math.min(Math.max(at, 0), this.spans.length - 1)];
+      this.choose(next);
+      return { step: Math.max(1, Number(next.dataset.pass)), node: next.dataset.node === "" ? null : Number(next.dataset.node) };
+    }
+
+    choose(span) {
+      if (this.chosen) this.chosen.classList.remove("rp-is-chosen");
+      this.chosen = span;
+      if (span) span.classList.add("rp-is-chosen");
+    }
+
     build(state) {
+      this.chosen = null;
       const keys = state.payload.theme.keys;
       this.spans = state.run.text.map((span) => {
         const proposer = span[SPAN.proposer];
@@ -30,10 +46,12 @@
 
     update(state) {
       let last = null;
+      const owed = recap.labPositions(state);
       state.run.text.forEach((token, index) => {
         const span = this.spans[index];
         const shown = state.isShown(token);
         span.hidden = !shown;
+        span.classList.toggle("rp-owed", owed.has(index));
         span.classList.toggle("rp-is-now", shown && token[SPAN.pass] === state.step);
         if (shown) last = span;
       });

@@ -11,7 +11,7 @@
   recap.Controls = class {
     constructor(root, act) {
       this.act = act;
-      this.play = button("play", "recap-play", words.play, act.togglePlay);
+      this.play = button("play", "recap-play", words.play, () => act.togglePlay(false));
       this.play.classList.add("rp-play");
       const speed = h("select", { class: "rp-select", "aria-label": words.speed, title: words.speed, onchange: (event) => act.setSpeed(Number(event.target.value)) },
         SPEEDS.map((value) => h("option", { value, selected: value === 1 }, `${value}\u00d7`)));
@@ -23,7 +23,8 @@
       this.bars = h("div", { class: "rp-bars" });
       this.scrubber = h("div", { class: "rp-scrubber", role: "slider", tabindex: "0", "aria-label": words.scrubber, title: words.scrubber, "aria-valuemin": "1", "data-testid": "recap-scrubber" }, this.bars);
       this.index = h("div", { class: "rp-index", "data-testid": "recap-pass-index", "aria-live": "polite" });
-      root.append(this.buttons, this.scrubber, this.index);
+      this.tools = h("div", { class: "rp-buttons", role: "group", "aria-label": words.tools });
+      root.append(this.buttons, this.scrubber, this.index, this.tools);
       const seek = (event) => {
         const box = this.bars.getBoundingClientRect();
         act.goTo({ step: 1 + Math.floor(((event.clientX - box.left) / box.width) * this.count) });
@@ -68,7 +69,8 @@
       this.act = act;
       this.list = h("div", { class: "rp-stages", role: "group", "aria-label": words.stageHelp, title: words.stageHelp, "data-testid": "recap-substeps" });
       this.told = h("p", { class: "rp-told" });
-      root.append(this.list, this.told);
+      this.play = h("button", { type: "button", class: "rp-button rp-inner-play", "data-testid": "recap-play-inside", onclick: () => act.togglePlay(true) });
+      root.append(this.play, this.list, this.told);
     }
 
     update(state) {
@@ -86,6 +88,10 @@
           "aria-pressed": now ? "true" : "false", onclick: () => this.act.goTo({ substep: at }),
         }, words.stages[name]);
       }));
+      const label = state.playing ? words.pause : words.playInside;
+      this.play.replaceChildren(recap.icon(state.playing ? "pause" : "play"));
+      this.play.setAttribute("aria-label", label);
+      this.play.title = label;
       this.told.textContent = this.told.title = recap.stageSentence(state);
     }
   };
@@ -97,7 +103,9 @@
     if (state.substep === null || stage.name === "commit") return pass.sentence;
     if (stage.name === "grow") {
       const node = pass.nodes.find((item) => item[recap.NODE.pop] === stage.made);
-      return words.grow(stage.made, pass.nodes.length - 1, recap.rounded(node[recap.NODE.score], 5));
+      const fused = pass.nodes.filter((item) => item[recap.NODE.source] !== "suffix").length - 1;
+      const found = node[recap.NODE.retrieved].map((item) => item[recap.FOUND.source]);
+      return words.grow(stage.made, fused, recap.rounded(node[recap.NODE.score], 5), found, node[recap.NODE.kept].length);
     }
     if (stage.name === "suffix") {
       const copied = pass.nodes.filter((node) => node[recap.NODE.source] === "suffix").length;

@@ -73,6 +73,10 @@
     last: "M14 4v12h2V4zM4 4l9 6-9 6z",
     play: "M5 3l12 7-12 7z",
     pause: "M5 3h3.6v14H5zM11.4 3H15v14h-3.6z",
+    compare: "M2 3h16v3H2zM2 8.5h9v3H2zM2 14h12v3H2z",
+    present: "M2 3h16v11h-6.4l2.4 4h-2.2L10 15l-1.8 3H6l2.4-4H2zM4 5v7h12V5z",
+    export: "M9 2h2v7h3.2L10 13.6 5.8 9H9zM3 15h14v2.4H3z",
+    help: "M10 2a8 8 0 1 0 0 16 8 8 0 0 0 0-16zm-1 12h2v2H9zm1-9.5c1.9 0 3.3 1.2 3.3 3 0 1.3-.7 2-1.5 2.6-.6.5-.8.8-.8 1.7V13H9v-1c0-1.400.5-2 1.300-2.600.7-.5 1-.8 1-1.500 0-.7-.5-1.200-1.300-1.200-.9 0-1.400.6-1.400 1.500H6.700c0-2 1.400-3.300 3.300-3.300z",
   };
   recap.icon = (name) =>
     recap.svg("svg", { viewBox: "0 0 20 20", "aria-hidden": "true" }, recap.svg("path", { d: ICONS[name], fill: "currentColor" }));

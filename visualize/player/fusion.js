@@ -7,26 +7,21 @@
     return h("i", { class: "rp-bar", style: { width: `${Math.max(0, Math.min(1, share)) * 100}%`, background: `var(--rp-${source})` } });
   }
 
-  // The number of this request in its stream: the newest that wrote a row.
-  function requestNumber(run) {
-    return run.rows.reduce((most, row) => Math.max(most, row[ROW.request]), 0);
-  }
-
   function writer(state, found) {
     const row = state.run.rows[found[FOUND.row]];
-    if (row[ROW.request] !== requestNumber(state.run)) return words.earlierRequest(row[ROW.request]);
-    return row[ROW.pass] === 0 ? words.prefillRow : words.age(found[FOUND.age]);
+    const told = recap.writerOf(state, row);
+    return row[ROW.pass] > 0 && found[FOUND.age] > 0 && row[ROW.request] === recap.requestNumber(state.run) ? words.age(found[FOUND.age]) : told;
   }
 
   // One line a row found: whose it is, and prior x confidence -> weight.
   function foundRows(state, node) {
     const head = h("tr", {}, h("th", {}), words.product.map((name) => h("th", { scope: "col" }, name)));
-    const rows = node[NODE.retrieved].map((found) => {
+    const rows = node[NODE.retrieved].map((found, rank) => {
       const source = found[FOUND.source];
       const key = found[FOUND.key].map((id) => recap.token(state.form(id)));
       return h("tr", {},
         h("td", {}, h("div", { class: "rp-found-key" }, recap.marker(state.payload.theme, source), h("b", {}, source), h("span", { class: "rp-key", title: found[FOUND.key].map((id) => state.form(id)).join("") }, key)),
-          h("div", { class: "rp-writer" }, writer(state, found))),
+          h("div", { class: "rp-writer" }, words.rank(rank), writer(state, found))),
         h("td", { class: "rp-factor" }, recap.number(found[FOUND.prior], 3)),
         h("td", { class: "rp-factor" }, recap.number(found[FOUND.confidence], 3)),
         h("td", { class: "rp-factor rp-weighed" }, recap.number(found[FOUND.weight], 3), h("div", { class: "rp-weight" }, bar(found[FOUND.weight], source))));
@@ -34,14 +29,26 @@
     return h("table", { class: "rp-found" }, h("thead", {}, head), h("tbody", {}, rows));
   }
 
-  // A line a token: its probability in each row found, and its share of the kept mixture, split by row.
-  function mixture(state, node, greedy) {
+  // What became of a kept token: the node it was made, or why none.
+  function fate(state, pass, item, onSelect) {
+    if (!item) return null;
+    if (item.node !== null && pass.nodes[item.node][NODE.pop] <= state.stage().made) {
+      return h("button", { type: "button", class: "rp-plain rp-fate", title: words.becameNode(item.node), onclick: () => onSelect(item.node) }, item.node);
+    }
+    const open = state.stage().name === "grow";
+    return h("span", { class: "rp-fate", title: item.blocked ? words.neverDrafted : (open ? words.stillOpen : words.outOfBudget)(recap.rounded(item.score, 5)) }, open && !item.blocked ? "\u2026" : "\u2013");
+  }
+
+  // A line a token: its probability in each row found, its share of the kept mixture, split by row, and its node.
+  function mixture(state, pass, index, greedy, onSelect) {
+    const node = pass.nodes[index];
+    const fates = new Map(recap.candidates(state.run.search, pass, index).map((item) => [item.id, item]));
     const found = node[NODE.retrieved];
     const columns = found.map((item) => state.run.rows[item[FOUND.row]]);
     const kept = new Map(node[NODE.kept].map((entry) => [entry[0], entry]));
     const most = Math.max(...node[NODE.kept].map((entry) => entry[1]), 1e-9);
     const others = columns.flatMap((row) => row[ROW.ids]).filter((id) => !kept.has(id));
-    const head = h("tr", {}, h("th", {}), found.map((item) => h("th", { scope: "col", class: "rp-cell" }, item[FOUND.source])), h("th", { scope: "col", colspan: 2 }, words.kept));
+    const head = h("tr", {}, h("th", {}), found.map((item) => h("th", { scope: "col", class: "rp-cell" }, item[FOUND.source])), h("th", { scope: "col", colspan: 2 }, words.kept), h("th", { scope: "col" }, words.fate));
     const lines = [...kept.keys(), ...new Set(others)].map((id) => {
       const entry = kept.get(id);
       const cells = columns.map((row) => {
@@ -51,9 +58,10 @@
       const shares = entry ? entry[2].map((share, place) => bar(share / most, found[place][FOUND.source])) : null;
       return h("tr", { class: (entry ? "" : "rp-is-left") + (id === greedy ? " rp-is-greedy" : ""), title: entry ? null : words.notKept },
         h("td", {}, recap.token(state.form(id))), cells,
-        h("td", { class: "rp-kept-bar" }, h("div", { class: "rp-stack" }, shares)), h("td", { class: "rp-q" }, entry ? recap.cell(entry[1], 3) : null));
+        h("td", { class: "rp-kept-bar" }, h("div", { class: "rp-stack" }, shares)), h("td", { class: "rp-q" }, entry ? recap.cell(entry[1], 3) : null),
+        h("td", { class: "rp-q" }, fate(state, pass, fates.get(id), onSelect)));
     });
-    const widths = ["28%", ...found.map(() => "38px"), "auto", "44px"].map((width) => h("col", { style: { width } }));
+    const widths = ["28%", ...found.map(() => "34px"), "auto", "44px", "34px"].map((width) => h("col", { style: { width } }));
     return h("table", { class: "rp-kept" }, h("colgroup", {}, widths), h("thead", {}, head), h("tbody", {}, lines));
   }
 
@@ -64,39 +72,48 @@
       h("span", { class: "rp-node-token" }, recap.token(state.form(node[NODE.token]))), h("span", { class: "rp-node-facts" }, facts));
   }
 
-  // The chain of choices that led here: the score is a product along it.
+  // For a copied node, which has no score: the choices that led here.
   function chain(state, pass, index) {
-    const places = [];
-    for (let at = index; at > 0; at = pass.nodes[at][NODE.parent]) places.unshift(at);
-    const links = places.map((at, place) => [place ? h("span", { class: "rp-sign" }, "\u203a") : null,
-      h("span", { class: "rp-link" }, recap.token(state.form(pass.nodes[at][NODE.token])), recap.number(pass.nodes[at][NODE.q], 2))]);
-    return h("div", { class: "rp-chain" }, links);
+    return h("div", { class: "rp-chain" }, recap.factors(pass, index).map((item, place) =>
+      [place ? h("span", { class: "rp-sign" }, "\u203a") : null, recap.token(state.form(item.id))]));
   }
 
-  recap.fusionPanel = function (state) {
+  // Why nothing is said of what follows a node.
+  function silence(state, pass, index) {
+    const node = pass.nodes[index];
+    if (node[NODE.source] === "suffix") return words.suffixNode;
+    if (state.run.search && node[NODE.depth] >= state.run.search.max_depth) return words.deepest;
+    return recap.isLastMade(pass, index) ? words.lastMade : words.noRows;
+  }
+
+  recap.fusionPanel = function (state, onSelect) {
     const pass = state.pass;
     if (!pass || !pass.nodes) return h("p", { class: "rp-quiet" }, pass ? words.noTree : words.noPass);
     const index = state.node === null ? 0 : state.node;
     const node = pass.nodes[index];
-    const judged = !["grow", "suffix"].includes(state.stage().name);
+    const judged = state.isJudged();
     const parts = [heading(state, node, index)];
-    if (index) {
-      if (node[NODE.score] !== null) {
-        parts.push(h("div", { class: "rp-line" }, h("span", { class: "rp-label" }, "q"), recap.number(node[NODE.q], 4),
-          h("span", { class: "rp-label" }, words.path), recap.number(node[NODE.score], 5)));
-      }
-      parts.push(chain(state, pass, index));
-    }
     if (judged) {
       parts.push(h("div", { class: "rp-line" }, h("span", { class: "rp-label" }, words.target), recap.token(state.form(node[NODE.greedy])),
         h("span", { class: "rp-raw" }, recap.number(node[NODE.scores][0], 2), words.against, recap.number(node[NODE.scores][1], 2))));
+      const last = pass.accepted.length ? pass.accepted[pass.accepted.length - 1] : 0;
+      const missed = index === last ? recap.missedSentence(state) : null;
+      if (missed) parts.push(h("p", { class: "rp-note-box", "data-testid": "recap-why-missed" }, missed));
     }
-    if (node[NODE.source] === "suffix") parts.push(h("p", { class: "rp-quiet" }, words.suffixNode));
-    else if (!node[NODE.retrieved].length) parts.push(h("p", { class: "rp-quiet" }, words.noRows));
+    if (index) {
+      if (node[NODE.score] === null) parts.push(chain(state, pass, index));
+      else {
+        parts.push(h("h4", {}, words.whyHere(node[NODE.pop], pass.nodes.filter((each) => each[NODE.source] !== "suffix").length - 1)),
+          recap.productTable(state, pass, index, onSelect));
+      }
+    }
+    if (!node[NODE.retrieved].length) parts.push(h("p", { class: "rp-quiet" }, silence(state, pass, index)));
     else {
       parts.push(h("h4", {}, words.after, recap.token(state.form(node[NODE.token]))), foundRows(state, node),
-        mixture(state, node, judged ? node[NODE.greedy] : null));
+        mixture(state, pass, index, judged ? node[NODE.greedy] : null, onSelect));
     }
+    if (!index && pass.budget) parts.push(recap.budgetChart(pass.budget));
+    parts.push(recap.nextInLine(state, onSelect));
     return h("div", { class: "rp-fusion" }, parts);
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

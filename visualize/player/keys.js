@@ -9,7 +9,8 @@
   }
 
   const SOURCES = { g: "G", c: "C", u: "U", s: "suffix" };
-  const TABS = { 1: "fusion", 2: "memory", 3: "table" };
+  const PAGES = { v: "toggleView", p: "togglePresenting", e: "openExport" };
+  const TABS = { 1: "fusion", 2: "memory", 3: "table", 4: "rules", 5: "lab" };
 
   recap.listen = function (target, act) {
     function onKey(event) {
@@ -17,15 +18,18 @@
       const focused = event.composedPath()[0];
       const isButton = focused instanceof Element && focused.closest("button, a, summary, [role=button]");
       const name = event.key;
-      if (act.isHelpOpen()) { if (name === "?") act.toggleHelp(); return; }
+      if (act.isDialogOpen()) { if (name === "?") act.toggleHelp(); return; }
       if (name === "ArrowRight") (event.shiftKey ? act.moveInside : act.move)(1);
       else if (name === "ArrowLeft") (event.shiftKey ? act.moveInside : act.move)(-1);
       else if (name === "ArrowDown") act.moveNode(1);
       else if (name === "ArrowUp") act.moveNode(-1);
       else if (name === "Home") act.goTo({ step: 1 });
       else if (name === "End") act.goTo({ step: Infinity });
-      else if (name === " " && !isButton) act.togglePlay();
+      else if (name === " " && !isButton) act.togglePlay(event.shiftKey);
+      else if (name === "PageDown" || name === "PageUp") act.moveLesson(name === "PageUp" ? -1 : 1);
+      else if (name === "," || name === ".") act.walkText(name === "," ? -1 : 1);
       else if (name === "?") act.toggleHelp();
+      else if (name.toLowerCase() in PAGES && !event.repeat) act[PAGES[name.toLowerCase()]]();
       else if (name.toLowerCase() in SOURCES && !event.repeat) act.toggleSource(SOURCES[name.toLowerCase()]);
       else if (name in TABS) act.showTab(TABS[name]);
       else return;

@@ -1,4 +1,4 @@
-// The signs: which colour and shape is whose, each a switch, and the help that lists the keys.
+// The signs: which colour and shape is whose, each a switch.
 (function (recap) {
   "use strict";
   const { h, words } = recap;
@@ -13,16 +13,6 @@
         recap.marker(theme, source), theme.keys[source]);
     });
     root.replaceChildren(...switches,
-      h("span", { class: "rp-source rp-fixed" }, recap.marker(theme, "target"), theme.keys.target),
-      h("button", { type: "button", class: "rp-source rp-helper", "aria-label": words.help, title: words.help, onclick: act.toggleHelp }, "?"));
-  };
-
-  recap.helpDialog = function () {
-    const rows = words.keys.map(([key, what]) => h("tr", {}, h("td", {}, h("kbd", {}, key)), h("td", {}, what)));
-    const help = h("dialog", { class: "rp-help", "data-testid": "recap-help", "aria-label": words.help },
-      h("table", {}, h("tbody", {}, rows)), h("p", {}, words.signs),
-      h("button", { type: "button", class: "rp-close", onclick: () => help.close() }, words.close));
-    help.addEventListener("click", (event) => { if (event.target === help) help.close(); });
-    return help;
+      h("span", { class: "rp-source rp-fixed" }, recap.marker(theme, "target"), theme.keys.target));
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -3,7 +3,10 @@
 (function (recap) {
   "use strict";
   const { h, words } = recap;
-  const STEP_MILLISECONDS = 900;
+  // Milliseconds at 1x: from pass to pass, and from step to step inside one.
+  const PASS_MILLISECONDS = 900, STEP_MILLISECONDS = 240;
+  const PANELS = { fusion: "fusionPanel", memory: "memoryPanel", table: "tablePanel", rules: "rulesPanel", lab: "labPanel" };
+  const PLACE = ["run", "step", "substep", "node"];
   const mounted = new WeakMap();
 
   class Player {
@@ -11,29 +14,19 @@
       this.element = element;
       this.options = Object.assign({ link: false, autoplay: false, height: "100vh", theme: "auto", keys: "document" }, options);
       this.calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
-      const start = { run: this.options.run, step: this.options.step, node: this.options.node };
-      if (this.options.link) Object.assign(start, recap.readLink());
+      const start = Object.assign({}, this.options, this.options.link ? recap.readLink() : {});
       this.state = new recap.State(payload, clean(start));
+      if (start.view === "compare") this.state.view = "compare";
       this.writeLink = this.options.link ? recap.linkWriter() : null;
-      this.act = {
-        goTo: (place) => this.goTo(place),
-        move: (by) => this.change(() => this.state.move(by)),
-        moveInside: (by) => this.change(() => this.state.moveInside(by)),
-        moveNode: (by) => this.change(() => { this.state.moveNode(by); this.state.tab = this.state.tab === "memory" ? "fusion" : this.state.tab; }),
-        togglePlay: () => this.setPlaying(!this.state.playing),
-        setSpeed: (speed) => { this.state.speed = speed; if (this.state.playing) this.setPlaying(true); },
-        toggleSource: (source) => this.change(() => { if (!this.state.hidden.delete(source)) this.state.hidden.add(source); }),
-        showTab: (tab) => this.change(() => { this.state.tab = tab; }),
-        toggleHelp: () => (this.help.open ? this.help.close() : this.help.showModal()),
-        isHelpOpen: () => Boolean(this.help && this.help.open),
-      };
+      this.act = recap.actions(this);
       element.classList.add("recap-player");
       element.setAttribute("tabindex", "-1");
       element.style.setProperty("--rp-height", this.options.height);
       this.stopListening = recap.listen(this.options.keys === "element" ? element : document, this.act);
       this.stopWatching = recap.watchTheme(() => this.retheme());
       this.build();
-      if (this.options.autoplay && !this.calm) this.setPlaying(true);
+      if (this.options.lesson) this.openLesson(this.options.lesson, this.options.lessonStep);
+      else if (this.options.autoplay && !this.calm) this.setPlaying(true);
     }
 
     build() {
@@ -43,30 +36,36 @@
         this.retheme();
         return;
       }
-      const summary = h("div", { class: "rp-top" });
-      const stages = h("div", { class: "rp-tree-head" });
-      const plot = h("div", { class: "rp-tree", role: "img", "aria-label": words.tree, "data-testid": "recap-tree" });
-      this.legend = h("div", { class: "rp-legend", role: "group" });
-      this.tabs = h("div", { class: "rp-tabs", role: "tablist" });
-      this.panel = h("div", { class: "rp-panel-body", role: "tabpanel", tabindex: "0" });
-      const answer = h("div", { class: "rp-answer", role: "region", tabindex: "0", "data-testid": "recap-text" });
-      const bar = h("div", { class: "rp-bar-row" });
+      const part = (name, attributes) => h("div", Object.assign({ class: name }, attributes));
+      const summary = part("rp-top"), stages = part("rp-tree-head"), bar = part("rp-bar-row"), lesson = part("rp-lesson", { "data-testid": "recap-lesson", hidden: true });
+      const plot = part("rp-tree", { role: "img", "aria-label": words.tree, "data-testid": "recap-tree" });
+      this.legend = part("rp-legend", { role: "group", "aria-label": words.legend });
+      this.tabs = part("rp-tabs", { role: "tablist", "aria-label": words.panels });
+      this.panel = part("rp-panel-body", { role: "tabpanel", tabindex: "0" });
+      const answer = part("rp-answer", { role: "region", tabindex: "0", "data-testid": "recap-text" });
+      this.middle = h("div", { class: "rp-middle" },
+        h("section", { class: "rp-card rp-tree-card" }, stages, plot, this.legend),
+        h("section", { class: "rp-card rp-side" }, lesson, this.tabs, this.panel));
+      this.other = h("section", { class: "rp-card rp-compare", "data-testid": "recap-compare", hidden: true });
       this.help = recap.helpDialog();
-      this.element.replaceChildren(summary,
-        h("div", { class: "rp-middle" },
-          h("section", { class: "rp-card rp-tree-card" }, stages, plot, this.legend),
-          h("section", { class: "rp-card rp-side" }, this.tabs, this.panel)),
-        h("section", { class: "rp-card" }, answer), h("section", { class: "rp-card" }, bar), this.help);
-      this.summary = new recap.Summary(summary);
+      this.exports = recap.exportDialog(this.act, this.options);
+      this.element.replaceChildren(summary, this.middle, this.other, h("section", { class: "rp-card rp-answer-card" }, answer), h("section", { class: "rp-card rp-bar-card" }, bar), this.help, this.exports);
+      this.summary = new recap.Summary(summary, this.act);
       this.stages = new recap.Stages(stages, this.act);
       this.tree = new recap.Tree(plot, this.options.plotly, (node) => this.goTo({ node }));
       this.answer = new recap.Answer(answer, (step, node) => this.goTo({ step, node }));
       this.controls = new recap.Controls(bar, this.act);
+      this.tools = new recap.Tools(this.controls.tools, this.act);
+      this.compare = new recap.Compare(this.other, this.act);
+      const kept = this.lesson;
+      this.lesson = new recap.Lesson(lesson, this.act);
+      if (kept && kept.isOpen) { this.lesson.load(kept.lesson, kept.index); this.lesson.answers = kept.answers; }
       this.rebuild();
     }
 
     // What depends on the run; stepping only updates.
     rebuild() {
+      this.showView();
       this.summary.build(this.state);
       this.answer.build(this.state);
       this.controls.build(this.state);
@@ -74,11 +73,19 @@
       this.retheme();
     }
 
+    showView() {
+      const isCompare = this.state.view === "compare";
+      this.middle.hidden = isCompare;
+      this.other.hidden = !isCompare;
+      this.element.classList.toggle("rp-presenting", this.state.isPresenting);
+      if (isCompare) this.compare.build(this.state);
+    }
+
     addRunChoice() {
       const runs = this.state.payload.runs;
       if (runs.length < 2) return;
       const choice = h("select", { class: "rp-select rp-run", "aria-label": words.run, "data-testid": "recap-run-select", onchange: (event) => this.goTo({ run: event.target.value, step: 1, node: null }) },
-        runs.map((run) => h("option", { value: run.name, selected: run === this.state.run }, run.name)));
+        runs.map((run) => h("option", { value: run.name, selected: run === this.state.run }, recap.runLabel(run))));
       this.element.querySelector(".rp-badges").prepend(choice);
     }
 
@@ -86,8 +93,7 @@
       this.theme = recap.themeName(this.options.theme);
       this.element.dataset.theme = this.theme;
       if (this.state.payload) {
-        const palette = this.state.payload.theme.palettes[this.theme];
-        for (const [role, colour] of Object.entries(palette)) this.element.style.setProperty(`--rp-${role}`, colour);
+        recap.applyPalette(this.element, this.state.payload.theme.palettes[this.theme]);
       }
       this.update();
     }
@@ -96,69 +102,82 @@
       const state = this.state;
       if (!state.run || !this.tree) return;
       this.controls.update(state);
+      this.tools.update(state);
       this.summary.update(state);
-      this.stages.update(state);
       this.answer.update(state);
+      this.element.classList.toggle("rp-veiled", this.lesson.isWaiting && !state.isJudged());
+      if (state.view === "compare") { this.compare.update(state); return; }
+      this.stages.update(state);
       recap.drawLegend(this.legend, state, this.act);
+      this.lesson.draw();
       this.drawPanel();
       this.tree.schedule(state, this.theme);
     }
 
+    // The picture lab needs a model behind the page, and the run that it made.
+    tabNames() { return Object.keys(PANELS).filter((name) => name !== "lab" || (this.options.lab && this.state.run.name === recap.labRun(this.state))); }
+
     drawPanel() {
       const { state } = this;
-      this.tabs.replaceChildren(...Object.entries(words.tabs).map(([name, label]) =>
+      // A lesson that asks, or speaks of the tree, has the side to itself.
+      const isShown = !this.lesson.isOpen || (Boolean(this.lesson.step.panel) && !this.lesson.isWaiting);
+      this.tabs.hidden = this.panel.hidden = !isShown;
+      if (!this.tabNames().includes(state.tab)) state.tab = "fusion";
+      this.tabs.replaceChildren(...this.tabNames().map((name) => [name, words.tabs[name]]).map(([name, label]) =>
         h("button", { type: "button", role: "tab", class: "rp-tab", "aria-selected": state.tab === name ? "true" : "false", "data-tab": name, onclick: () => this.act.showTab(name) }, label,
           name === "memory" && state.pass && state.pass.writes ? h("span", { class: "rp-count" }, `+${state.pass.writes.length}`) : null)));
-      const draw = { fusion: recap.fusionPanel, memory: recap.memoryPanel, table: recap.tablePanel }[state.tab];
       const scroll = this.panelTab === state.tab ? this.panel.scrollTop : 0;
       this.panel.setAttribute("data-testid", `recap-${state.tab}`);
-      this.panel.replaceChildren(draw(state, (node) => this.goTo({ node })));
+      this.panel.replaceChildren(recap[PANELS[state.tab]](state, (node) => this.goTo({ node }), this));
       this.panel.scrollTop = scroll;
       this.panelTab = state.tab;
     }
 
-    change(how) {
+    change(how, isWhole) {
       if (!this.state.run) return;
       const run = this.state.run;
-      const focus = this.focusPath();
+      const focus = recap.rememberFocus(this.element);
       how();
-      if (run === this.state.run) this.update(); else this.rebuild();
-      this.restoreFocus(focus);
+      if (run === this.state.run && !isWhole) this.update(); else this.rebuild();
+      recap.restoreFocus(focus);
       const place = this.state.place();
-      if (this.writeLink) this.writeLink(place);
-      if (this.options.onSelect) this.options.onSelect({ run: place.run, step: place.step, node: place.node });
+      if (this.writeLink) this.writeLink(Object.assign({}, place, { view: place.view === "compare" ? place.view : null }));
+      if (this.options.onSelect) this.options.onSelect(Object.assign({ lesson: this.lesson.isOpen ? this.lesson.lesson.name : null, lessonStep: this.lesson.index + 1 }, place));
     }
 
-    // Small groups of buttons are drawn anew; the keyboard's focus must stay on the one that was pressed.
-    focusPath() {
-      const focused = document.activeElement;
-      const group = focused && focused.closest(".rp-stages, .rp-legend, .rp-tabs");
-      return group && this.element.contains(group) ? [group, Array.from(group.children).indexOf(focused)] : null;
-    }
-
-    restoreFocus(focus) {
-      if (focus && focus[0].children[focus[1]]) focus[0].children[focus[1]].focus({ preventScroll: true });
-    }
-
-    setPlaying(playing) {
+    // `inside`: step by step in each pass.
+    setPlaying(playing, inside) {
       clearInterval(this.timer);
       this.change(() => {
-        if (playing && !this.state.playing && this.state.step >= this.state.numSteps) this.state.goTo({ step: 1 });
+        if (playing && !this.state.playing && this.state.isAtEnd(inside)) this.state.goTo({ step: 1 });
         this.state.playing = playing;
+        this.state.playsInside = Boolean(playing && inside);
       });
       if (playing) this.timer = setInterval(() => {
-        if (this.state.step >= this.state.numSteps && !(this.state.run && this.state.run.is_live)) this.setPlaying(false);
-        else this.act.move(1);
-      }, STEP_MILLISECONDS / this.state.speed);
+        if (this.lesson.isWaiting || (this.state.isAtEnd(inside) && !this.state.run.is_live)) this.setPlaying(false);
+        else (inside ? this.act.moveInside : this.act.move)(1);
+      }, (inside ? STEP_MILLISECONDS : PASS_MILLISECONDS) / this.state.speed);
     }
 
-    goTo(place) { this.change(() => this.state.goTo(clean(place))); }
+    goTo(place) {
+      const wanted = clean(place);
+      if (this.lesson && this.lesson.isWaiting) for (const name of ["run", "step", "substep"]) delete wanted[name];
+      this.change(() => this.state.goTo(wanted));
+    }
+
+    openLesson(lesson, step) {
+      if (!this.state.run) return;
+      this.lesson.load(lesson, (step || 1) - 1);
+      this.state.view = "tree";
+      this.lesson.enter();
+    }
 
     setPayload(payload, where) {
       const start = where || {};
       const kept = start.keep ? this.state.place() : {};
       clearInterval(this.timer);
       this.state.playing = false;
+      if (this.lesson && !start.keep) this.lesson.load(null);
       this.state.load(payload, clean(Object.assign({}, start.keep ? { run: kept.run, step: kept.step, node: kept.node } : {}, start)));
       this.build();
     }
@@ -170,8 +189,6 @@
       return fits;
     }
 
-    place() { return this.state.place(); }
-
     destroy() {
       clearInterval(this.timer);
       if (this.writeLink) this.writeLink.cancel();
@@ -179,16 +196,22 @@
       this.stopWatching();
       if (this.tree) this.tree.destroy();
       this.element.replaceChildren();
-      this.element.classList.remove("recap-player");
+      this.element.classList.remove("recap-player", "rp-presenting", "rp-veiled");
       mounted.delete(this.element);
     }
   }
 
   function clean(place) {
     const kept = {};
-    for (const name of ["run", "step", "substep", "node"]) if (place[name] !== undefined) kept[name] = place[name];
+    for (const name of PLACE) if (place[name] !== undefined) kept[name] = place[name];
     return kept;
   }
+
+  recap.mountReport = function (element, payload, options) {
+    if (mounted.has(element)) mounted.get(element).destroy();
+    mounted.set(element, new recap.Report(element, payload, options));
+    return { state: () => null };
+  };
 
   recap.mount = function (element, payload, options) {
     if (mounted.has(element)) mounted.get(element).destroy();
@@ -197,7 +220,8 @@
       append: (update) => player.append(update),
       setPayload: (next, where) => player.setPayload(next || null, where),
       goTo: (place) => player.goTo(place),
-      state: () => player.place(),
+      tellLab: (told) => player.change(() => { player.state.lab = told; }),
+      state: () => player.state.place(),
       destroy: () => player.destroy(),
     };
     mounted.set(element, player);

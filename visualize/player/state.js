@@ -6,6 +6,7 @@
   recap.NODE = { token: 0, parent: 1, depth: 2, pop: 3, source: 4, q: 5, score: 6, greedy: 7, scores: 8, retrieved: 9, kept: 10 };
   recap.FOUND = { source: 0, key: 1, row: 2, prior: 3, confidence: 4, weight: 5, age: 6 };
   recap.ROW = { ids: 0, probabilities: 1, confidence: 2, request: 3, pass: 4 };
+  recap.MOST_COMPARED = 4;
   recap.SPAN = { text: 0, proposer: 1, pass: 2, node: 3, token: 4 };
 
   class State {
@@ -14,11 +15,16 @@
       this.playing = false;
       this.speed = 1;
       this.tab = "fusion";
+      this.view = "tree";
+      this.compared = null;
+      this.isPresenting = false;
+      this.playsInside = false;
       this.load(payload, start || {});
     }
 
     load(payload, start) {
       this.payload = payload;
+      this.lab = null;
       const runs = payload ? payload.runs : [];
       const named = runs.findIndex((run) => run.name === start.run);
       const first = runs.findIndex((run) => !run.is_reference);
@@ -52,6 +58,35 @@
       const stages = this.stages();
       if (!stages.length) return { name: "write", made: 0 };
       return stages[this.substep === null ? stages.length - 1 : this.substep];
+    }
+
+    isAtEnd(inside) {
+      if (this.step < this.numSteps) return false;
+      return !inside || this.substep === null || this.substep >= this.stages().length - 1;
+    }
+
+    // A stage by its name; while the tree grows, with so many nodes made (all of them where it is not said).
+    enterStage(name, grown) {
+      const stages = this.stages();
+      const names = stages.map((stage) => stage.name);
+      const there = name === "grow" && Number.isInteger(grown) ? grown : names.lastIndexOf(name);
+      this._enter(there < 0 ? names.lastIndexOf("grow") : Math.min(there, stages.length - 1));
+    }
+
+    // Before the verdict nothing may show what the target said.
+    isJudged() { return !["grow", "suffix"].includes(this.stage().name); }
+
+    // The runs side by side in the compare view: at most four, plain decoding first.
+    comparedRuns() {
+      const names = this.compared || this.payload.runs.slice(0, recap.MOST_COMPARED).map((run) => run.name);
+      return this.payload.runs.filter((run) => names.includes(run.name) || run === this.run);
+    }
+
+    // Another run, at the pass that wrote the same place of the text.
+    switchRun(run) {
+      const position = Math.max(0, this.shownTokens() - 1);
+      const span = run.text[Math.min(position, run.text.length - 1)];
+      this.goTo({ run: run.name, step: Math.max(1, span[recap.SPAN.pass]), node: null });
     }
 
     // Whether a token stands in the text: those of the current pass do once they are committed.
@@ -127,9 +162,11 @@
 
     place() {
       const run = this.run;
-      return { run: run ? run.name : null, step: this.step, numSteps: this.numSteps, substep: this.substep, node: this.node, playing: this.playing };
+      return { run: run ? run.name : null, step: this.step, numSteps: this.numSteps, substep: this.substep, node: this.node, playing: this.playing, isPresenting: this.isPresenting, view: this.view, tab: this.tab };
     }
   }
 
+  // What a run is called on the page: plain decoding by its meaning, the others by their method.
+  recap.runLabel = (run) => (run.is_reference ? recap.words.plainLane : run.name);
   recap.State = State;
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -7,11 +7,12 @@
     return h("div", { class: "rp-stat" }, value, h("div", { class: "rp-caption" }, caption), note && h("div", { class: "rp-note" }, note));
   }
 
-  function sameText(totals) {
+  function sameText(totals, act) {
     if (!totals.is_compared) return null;
     const at = totals.first_difference;
     const gap = totals.score_gap === null ? null : recap.rounded(totals.score_gap, 4);
-    return h("span", {
+    return h("button", {
+      type: "button", title: words.toExactness, onclick: act.showExactness,
       class: "rp-chip " + (at === null ? "rp-good" : "rp-warn"),
       "data-testid": "recap-same-text",
       "data-value": at === null ? "same" : String(at),
@@ -19,7 +20,7 @@
     }, at === null ? words.sameText : words.differs(at + 1, gap));
   }
 
-  function header(state) {
+  function header(state, act) {
     const { payload, run, reference } = state;
     const totals = run.totals;
     const image = payload.request.image;
@@ -40,11 +41,11 @@
         h("div", { class: "rp-asked" },
           h("div", { class: "rp-ask", dir: "auto", title: payload.request.question }, payload.request.question),
           h("p", { class: "rp-sentence", "data-testid": "recap-sentence" }, run.sentence),
-          h("div", { class: "rp-badges" }, sameText(totals), h("span", { class: "rp-device" }, device)))),
+          h("div", { class: "rp-badges" }, sameText(totals, act), h("span", { class: "rp-device" }, device)))),
       h("div", { class: "rp-stats" }, figure(speedup, caption), figure(tau, words.tau), figure(passes, words.passes, plain)));
   }
 
-  function lane(run, scale, name) {
+  function lane(run, scale, name, isNow) {
     const track = h("div", { class: "rp-track" });
     let start = 0;
     run.ends.forEach((end, index) => {
@@ -58,6 +59,7 @@
     track.append(future);
     const count = h("span", { class: "rp-lane-count" });
     const row = h("div", { class: "rp-lane" + (run.is_reference ? " rp-lane-plain" : "") }, h("span", { class: "rp-lane-name", title: run.name }, name), track, count);
+    row.classList.toggle("rp-lane-now", isNow);
     return { run, row, future, count };
   }
 
@@ -71,7 +73,7 @@
   }
 
   // The run's measured clock at the end of the stage that is shown; while the tree grows, at the start of its pass.
-  function clock(state) {
+  recap.clockOf = function (state) {
     const { ends } = state.run;
     if (!state.pass) return ends[ends.length - 1] || 0;
     const [draft, verify, commit] = state.pass.seconds;
@@ -79,25 +81,26 @@
     const after = { grow: start, suffix: start + draft, verify: start + draft + verify, commit: start + draft + verify + commit };
     const stage = state.stage().name;
     return stage in after ? after[stage] : ends[state.step];
-  }
+  };
 
   recap.Summary = class {
-    constructor(root) { this.root = root; }
+    constructor(root, act) { this.root = root; this.act = act; }
 
     build(state) {
-      const runs = state.reference && !state.run.is_reference ? [state.reference, state.run] : [state.run];
+      const pair = state.reference && !state.run.is_reference ? [state.reference, state.run] : [state.run];
+      const runs = state.view === "compare" ? state.comparedRuns() : pair;
       const scale = Math.max(...runs.map((run) => run.ends[run.ends.length - 1])) || 1;
       this.scale = scale;
-      this.lanes = runs.map((run) => lane(run, scale, run.is_reference ? words.plainLane : run.name));
+      this.lanes = runs.map((run) => lane(run, scale, recap.runLabel(run), run === state.run));
       this.cursor = h("div", { class: "rp-cursor" });
       this.clock = h("div", { class: "rp-clock" });
       const tracks = h("div", { class: "rp-lanes", role: "img", "aria-label": words.lanes, "data-testid": "recap-lanes" },
         this.lanes.map((item) => item.row), h("div", { class: "rp-cursor-space" }, this.cursor));
-      this.root.replaceChildren(header(state), tracks);
+      this.root.replaceChildren(header(state, this.act), tracks);
     }
 
     update(state) {
-      const now = clock(state);
+      const now = recap.clockOf(state);
       const share = `${(100 * now) / this.scale}%`;
       this.cursor.style.left = share;
       this.cursor.dataset.value = String(now);

@@ -3,17 +3,12 @@
   "use strict";
   const { h, words, NODE } = recap;
   const SELECTED = -2;
-
-  // A copy with the light palette's colours exchanged; only values under keys that hold colours are touched.
-  function recoloured(value, exchange, holds) {
-    if (Array.isArray(value)) return value.map((item) => recoloured(item, exchange, holds));
-    if (value && typeof value === "object") {
-      const copy = {};
-      for (const key of Object.keys(value)) copy[key] = recoloured(value[key], exchange, key.toLowerCase().includes("color"));
-      return copy;
-    }
-    return holds && typeof value === "string" && value in exchange ? exchange[value] : value;
-  }
+  // The ring around the chosen node takes so much of its label's place.
+  const BESIDE_RING = "\u00a0\u00a0";
+  // Rows of a frame: few sizes, so that the picture seldom changes its scale and small trees are large enough to read.
+  const FRAMES = [10, 15, 20, 26, 33];
+  const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
+  const unescaped = (text) => text.replace(/&#36;/g, "$").replace(/&gt;/g, ">").replace(/&lt;/g, "<").replace(/&amp;/g, "&");
 
   function masked(trace, isShown) {
     const { nodes, stride } = trace.meta;
@@ -31,6 +26,16 @@
     return copy;
   }
 
+  // Columns that are free beside a node, at most two: its label may take them.
+  function roomBeside(data) {
+    const taken = new Map();
+    for (const trace of data) {
+      if (!trace.text) continue;
+      trace.x.forEach((x, place) => { if (!taken.has(trace.y[place])) taken.set(trace.y[place], []); taken.get(trace.y[place]).push(x); });
+    }
+    return (x, y) => Math.min(2, ...taken.get(y).filter((other) => other > x).map((other) => other - x));
+  }
+
   recap.Tree = class {
     constructor(root, plotly, onSelect) {
       this.plotly = plotly;
@@ -39,6 +44,7 @@
       this.message = h("p", { class: "rp-message", hidden: true });
       root.append(this.plot, this.message);
       this.pending = 0;
+      this.zoom = null;
       this.observer = new ResizeObserver(() => this.last && this.schedule(...this.last));
       this.observer.observe(root);
     }
@@ -52,23 +58,33 @@
 
     draw(state, themeName) {
       const pass = state.pass;
-      const plotly = this.plotly || window.Plotly;
-      const missing = !pass ? words.noPass : !pass.tree ? words.noTree : !plotly ? words.noPlotly : null;
+      if (!this.plot.parentElement.clientWidth) return;
+      const missing = !pass ? words.noPass : !pass.tree ? words.noTree : !this.library() ? words.noPlotly : null;
       this.message.hidden = !missing;
       this.message.textContent = missing;
       this.plot.classList.toggle("rp-empty", Boolean(missing));
       if (missing) return;
-      const palettes = state.payload.theme.palettes;
-      const exchange = {};
-      for (const role of Object.keys(palettes.light)) exchange[palettes.light[role]] = palettes[themeName][role];
-      const data = recoloured(this.traces(state, pass), exchange, false);
-      const layout = recoloured(this.layout(state), exchange, false);
-      this.fitLabels(state, pass, data, layout);
-      const config = { displayModeBar: false, responsive: false, typesetMath: false, doubleClick: "reset" };
+      if (this.run !== state.run.name) { this.run = state.run.name; this.zoom = null; }
+      this.themeName = themeName;
+      const { data, layout } = this.figure(state);
+      const config = { displayModeBar: false, responsive: false, typesetMath: false, doubleClick: false };
       const first = !this.drawn;
       this.drawn = true;
-      plotly.react(this.plot, data, layout, config);
+      this.library().react(this.plot, data, layout, config);
       if (first) this.listen();
+    }
+
+    library() { return this.plotly || window.Plotly; }
+    background(state) { return state.payload.theme.palettes[this.themeName].background; }
+    escaped(text) { return escaped(text); }
+
+    // What is shown now, in the colours of the theme.
+    figure(state) {
+      const exchange = recap.exchange(state.payload.theme.palettes, this.themeName);
+      const data = recap.recoloured(this.traces(state, state.pass), exchange);
+      const layout = recap.recoloured(this.layout(state), exchange);
+      this.fitLabels(state, state.pass, data, layout);
+      return { data, layout };
     }
 
     listen() {
@@ -76,13 +92,21 @@
         const index = event.points[0] && event.points[0].customdata;
         if (typeof index === "number" && index >= 0) this.onSelect(index);
       });
-      // A reader who zooms in finds room for more and larger labels.
-      this.plot.on("plotly_relayout", () => this.schedule(...this.last));
+      // A reader who zooms in finds room for more and larger labels, and keeps the frame while stepping.
+      this.plot.on("plotly_relayout", (change) => {
+        const read = (axis) => [change[`${axis}.range[0]`], change[`${axis}.range[1]`]];
+        const current = this.plot.layout;
+        if ("xaxis.range[0]" in change || "yaxis.range[0]" in change) {
+          this.zoom = { x: "xaxis.range[0]" in change ? read("xaxis") : current.xaxis.range.slice(), y: "yaxis.range[0]" in change ? read("yaxis") : current.yaxis.range.slice() };
+        }
+        this.schedule(...this.last);
+      });
+      this.plot.on("plotly_doubleclick", () => { this.zoom = null; this.schedule(...this.last); });
     }
 
     traces(state, pass) {
       const stage = state.stage();
-      const judged = stage.name !== "grow" && stage.name !== "suffix";
+      const judged = state.isJudged();
       const isMade = (index) => (index === SELECTED ? judged : pass.nodes[index][NODE.pop] <= stage.made);
       const isHidden = (index) => index > 0 && state.hidden.has(pass.nodes[index][NODE.source]);
       const accepted = new Set(pass.accepted);
@@ -99,6 +123,8 @@
         if (!judged) trace.marker.color = trace.marker.color.map((c, place) => (trace.customdata[place] ? background : c));
       }
       if (state.node !== null && isMade(state.node)) data.push(this.ring(state, data));
+      const owed = recap.labRoot(state);
+      if (owed) data.push(this.square(state, data, owed));
       return data;
     }
 
@@ -111,34 +137,40 @@
       };
     }
 
+    // The root whose choice another picture would change.
+    square(state, data, sentence) {
+      const nodes = data.find((trace) => trace.name === "nodes");
+      return {
+        type: "scatter", mode: "markers", name: "owes to the picture", x: [nodes.x[0]], y: [nodes.y[0]], hovertext: [escaped(sentence)], hovertemplate: "%{hovertext}<extra></extra>", customdata: [0], showlegend: false, cliponaxis: false,
+        marker: { symbol: "square-open", size: nodes.marker.size[0] + 9, color: state.payload.theme.palettes.light.suffix, line: { width: 2.4 } },
+      };
+    }
+
     layout(state) {
-      const [columns, rows] = state.run.bounds;
+      const [columns, most] = state.run.bounds;
+      const lowest = Math.max(...state.pass.tree.flatMap((trace) => trace.y.filter((y) => y !== null)));
+      const rows = Math.min(most, FRAMES.find((size) => size >= lowest) || most);
       const base = state.payload.tree_layout;
       const layout = Object.assign({}, base, { width: this.plot.clientWidth || 700, height: this.plot.clientHeight || 360 });
       const ticks = Array.from({ length: columns + 1 }, (_, depth) => depth);
       layout.xaxis = Object.assign({}, base.xaxis, {
-        range: [-0.3, columns + 0.85], tickvals: ticks, ticktext: ticks.map((depth) => (depth ? String(depth) : words.root)),
+        range: this.zoom ? this.zoom.x : [-0.3, columns + 0.85], tickvals: ticks, ticktext: ticks.map((depth) => (depth ? String(depth) : words.root)),
       });
-      layout.yaxis = Object.assign({}, base.yaxis, { range: [rows + 0.8, -0.9] });
+      layout.yaxis = Object.assign({}, base.yaxis, { range: this.zoom ? this.zoom.y : [rows + 0.8, -0.9] });
       layout.margin = { l: 10, r: 6, t: 24, b: 6 };
-      // One frame per run: a reader's zoom stays while stepping.
-      layout.uirevision = state.run.name;
       return layout;
     }
 
     // Labels are as large as the rows allow; in very wide trees those of rejected leaves give way.
     fitLabels(state, pass, data, layout) {
-      // What the reader zoomed to counts, as long as it is this run's frame.
-      const shown = this.plot.layout && this.plot.layout.uirevision === layout.uirevision ? this.plot.layout : layout;
-      const pitch = (layout.height - 30) / Math.abs(shown.yaxis.range[0] - shown.yaxis.range[1]);
-      const width = (layout.width - 16) / Math.abs(shown.xaxis.range[1] - shown.xaxis.range[0]);
-      const size = Math.max(9, Math.min(12, Math.round(pitch * 0.8)));
-      const letters = Math.max(3, Math.floor((width - 16) / (size * 0.58)));
+      const pitch = (layout.height - 30) / Math.abs(layout.yaxis.range[0] - layout.yaxis.range[1]);
+      const width = (layout.width - 16) / Math.abs(layout.xaxis.range[1] - layout.xaxis.range[0]);
+      const most = state.isPresenting ? 16 : 12;
+      const size = Math.max(9, Math.min(most, pitch * 0.8, width / 6.6));
       const parents = new Set(pass.nodes.map((node) => node[NODE.parent]));
       const accepted = new Set(pass.accepted);
-      const scale = Math.max(0.62, Math.min(1.2, pitch / 15));
-      const unescaped = (text) => text.replace(/&#36;/g, "$").replace(/&gt;/g, ">").replace(/&lt;/g, "<").replace(/&amp;/g, "&");
-      const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
+      const scale = Math.max(0.62, Math.min(state.isPresenting ? 1.15 : 0.95, pitch / 17));
+      const room = roomBeside(data);
       for (const trace of data) {
         if (!trace.text) continue;
         trace.textfont = Object.assign({}, trace.textfont, { size });
@@ -146,16 +178,36 @@
         trace.text = trace.text.map((text, place) => {
           const index = trace.customdata[place];
           if (pitch < 8.5 && index > 0 && !parents.has(index) && !accepted.has(index) && index !== state.node) return "";
+          const letters = Math.max(3, Math.floor((width * room(trace.x[place], trace.y[place]) - 17) / (size * 0.56)));
           const plain = Array.from(unescaped(text));
-          return plain.length > letters ? escaped(plain.slice(0, letters - 1).join("") + "\u2026") : text;
+          const fitting = plain.length > letters + 1 ? escaped(plain.slice(0, letters).join("") + "\u2026") : text;
+          return index === state.node && fitting ? BESIDE_RING + fitting : fitting;
         });
+      }
+      this.breakPath(data, width);
+    }
+
+    // A thick line would strike a label out: level edges of the accepted path begin behind the text.
+    breakPath(data, width) {
+      const nodes = data.find((trace) => trace.name === "nodes");
+      const path = data.find((trace) => trace.name === "accepted path");
+      if (!path || !path.x.length) return;
+      const starts = new Map(nodes.x.map((x, place) => [`${x}/${nodes.y[place]}`,
+        x + (nodes.marker.size[place] / 2 + 6 + Array.from(unescaped(nodes.text[place])).length * nodes.textfont.size * 0.6) / width]));
+      const { stride } = path.meta;
+      path.x = path.x.slice();
+      for (let first = 0; first < path.x.length; first += stride) {
+        const last = first + stride - 2;
+        if (path.y[first] !== path.y[last]) continue;
+        const start = Math.min(starts.get(`${path.x[first]}/${path.y[first]}`), path.x[last] - 0.08);
+        for (let place = first; place <= last; place += 1) path.x[place] = Math.max(path.x[place], start);
       }
     }
 
     destroy() {
       cancelAnimationFrame(this.pending);
       this.observer.disconnect();
-      if (this.drawn) (this.plotly || window.Plotly).purge(this.plot);
+      if (this.drawn) this.library().purge(this.plot);
     }
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -1,0 +1,86 @@
+"""What an answer owes to its picture: where the model would have gone another way with a blank or another picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from demo import texts
+from recap.errors import InputError
+from recap.events import Run
+from recap.metrics import output_ids
+
+#: The pictures that the answer is read in front of, beside its own, in the order of every root's entries.
+OTHERS = ("blank", "other")
+
+
+def read_again(
+    target: Any,
+    run: Run,
+    question: str,
+    max_new_tokens: int,
+    image: Image.Image,
+    other: Image.Image,
+    should_stop: Callable[[], bool],
+) -> dict[str, Any] | None:
+    """Read a run's answer in front of its picture, of the mean colour and of `other`; None where a stop came first.
+
+    Each reading is a prefill and one pass over the answer. Returns, ready for JSON, `sentence` and `roots`: for each
+    pass whose root's choice the reading in front of the own picture confirms, `pass`, `position` of the chosen token in
+    the answer, and for each of `OTHERS` `[form of the choice, fall]`: the token that would be chosen there, None where
+    it is the same, and by how much the log-probability (nats) of the token that was chosen falls.
+
+    Raises:
+        InputError: the answer has one token only.
+    """
+    # torch takes seconds to import, and the page opens before it; whoever has a target has it already.
+    from recap.counterfactual.teacher_forcing import fit_picture, force_text, mean_picture
+    from recap.tokens import visible_form
+
+    ids = output_ids(run)
+    if len(ids) < 2:
+        raise InputError(texts.ANSWER_TOO_SHORT)
+    states = _root_states(run, len(ids))
+    chosen_ids = np.asarray(ids)[states + 1]
+    readings = []
+    for picture in (image, mean_picture(image), fit_picture(other, image.size)):
+        if should_stop():
+            return None
+        request = target.build_request(picture, question, max_new_tokens=max_new_tokens)
+        text = force_text(target, request, ids)
+        readings.append((text.greedy_ids[states], text.log_probabilities[states, chosen_ids]))
+    if should_stop():
+        return None
+    (own_ids, own), *others = readings
+
+    def form(token_id: int) -> str:
+        data, is_special = target.token_bytes(token_id), target.is_special(token_id)
+        return visible_form(data, is_special, data.decode("utf-8", "replace") if is_special else "")
+
+    roots = [
+        {
+            "pass": place + 1,
+            "position": int(states[place]) + 1,
+            "others": [
+                [
+                    None if greedy[place] == chosen_ids[place] else form(int(greedy[place])),
+                    float(own[place] - there[place]),
+                ]
+                for greedy, there in others
+            ],
+        }
+        for place in range(len(states))
+        if own_ids[place] == chosen_ids[place]
+    ]
+    changed = [sum(root["others"][which][0] is not None for root in roots) for which in range(len(OTHERS))]
+    return {"sentence": texts.picture_effect(len(roots), *changed), "roots": roots}
+
+
+def _root_states(run: Run, num_tokens: int) -> np.ndarray:
+    """int64 [num_passes], the place of each pass's root in the answer; a root after the last token is left out."""
+    lengths = [len(iteration.committed_ids) for iteration in run.iterations]
+    states = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+    return states[states < num_tokens - 1]

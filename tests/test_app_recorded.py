@@ -1,0 +1,92 @@
+"""The page without a model, in a real browser: recorded runs, lessons on them, and what is taken along."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from app_page import LESSON, open_app, pass_index, served
+from make_traces import make_trace
+from player_page import value
+
+from recap.trace_io import save_trace
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """The app on a teacher's own folder: one trace, one lesson."""
+    folder = tmp_path_factory.mktemp("traces")
+    save_trace(make_trace(3, max_nodes=24, num_tokens=60), folder / "first.json")
+    (folder / "lessons").mkdir()
+    (folder / "lessons" / "good.json").write_text(json.dumps(LESSON))
+    with served("--no-model", "--traces", str(folder)) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def page(address, chromium):
+    with open_app(address, chromium) as page:
+        yield page
+
+
+def test_a_step_inside_a_pass_and_the_compare_view_stand_in_the_address(page, address):
+    page.goto(f"{address}?run=first&method=recap%4024&step=12&substep=3")
+    page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    assert page.locator(".rp-stage.rp-is-now").get_attribute("data-stage") == "grow"
+    page.keyboard.press("Shift+ArrowRight")
+    page.wait_for_url("**/*substep=4*")
+    page.keyboard.press("v")
+    page.wait_for_url("**/*view=compare*")
+    page.reload()
+    page.get_by_test_id("recap-compare-table").wait_for()
+    assert pass_index(page) == 12
+    page.keyboard.press("v")
+    page.wait_for_url(lambda url: "view=" not in url)
+
+
+def test_a_run_is_taken_along_by_keyboard_alone_and_plays_elsewhere(page, tmp_path):
+    """The eighth point of what no other tool has: an export that plays elsewhere."""
+    page.keyboard.press("e")
+    dialog = page.get_by_test_id("recap-export")
+    dialog.wait_for()
+    for _ in range(10):
+        if page.evaluate("document.activeElement.dataset.testid") == "recap-save-page":
+            break
+        page.keyboard.press("Tab")
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    saved = tmp_path / "first.html"
+    download.value.save_as(saved)
+    # Without a server, and with no way out. A busy machine may need long to read plotly.js.
+    other = page.context.browser.new_page()
+    other.set_default_timeout(120_000)
+    other.context.set_offline(True)
+    other.goto(saved.as_uri())
+    other.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    other.keyboard.press("ArrowRight")
+    assert pass_index(other) == 2
+    other.close()
+
+
+def test_a_lesson_is_opened_from_the_list_and_stands_in_the_address(page, address):
+    page.get_by_test_id("recap-choice").select_option("lesson:good")
+    page.get_by_test_id("recap-lesson").wait_for()
+    page.wait_for_url("**/?lesson=good&part=1")
+    assert pass_index(page) == 8
+    page.get_by_test_id("recap-answer-0").click()
+    page.keyboard.press("PageDown")
+    page.wait_for_url("**/?lesson=good&part=2")
+    page.reload()
+    page.get_by_test_id("recap-lesson").wait_for()
+    assert pass_index(page) == 9
+    assert value(page, "recap-lesson-place") == 2
+    page.get_by_label("Leave the lesson").click()
+    page.wait_for_url("**/?run=first*")
+    assert page.get_by_test_id("recap-choice").input_value() == "first"
+
+
+def test_the_console_is_clean_and_no_request_leaves_the_machine(page, address):
+    assert page.faults == []
+    assert {url for url in page.requested if not url.startswith((address, "data:", "blob:"))} == set()

@@ -1,0 +1,75 @@
+// What a reader can do, by key, by button or by a click: every way in ends here.
+(function (recap) {
+  "use strict";
+
+  recap.actions = function (player) {
+    const { state } = player;
+    // A lesson's open question keeps the verdict: the run waits with it.
+    const unlessAsked = (how) => { if (!(player.lesson && player.lesson.isWaiting)) player.change(how); };
+    const act = {
+      state: () => state,
+      tree: () => player.tree,
+      goTo: (place) => player.goTo(place),
+      move: (by) => unlessAsked(() => state.move(by)),
+      moveInside: (by) => unlessAsked(() => state.moveInside(by)),
+      moveNode(by) {
+        if (state.view === "compare") { act.switchBy(by); return; }
+        player.change(() => { state.moveNode(by); if (state.tab === "memory") state.tab = "fusion"; });
+      },
+      walkText(by) {
+        if (!state.run || player.lesson.isWaiting) return;
+        const place = player.answer.walk(by);
+        if (place) player.goTo(place);
+      },
+      togglePlay: (inside) => { if (!(player.lesson && player.lesson.isWaiting)) player.setPlaying(!state.playing, inside); },
+      setSpeed: (speed) => { state.speed = speed; if (state.playing) player.setPlaying(true, state.playsInside); },
+      toggleSource: (source) => player.change(() => { if (!state.hidden.delete(source)) state.hidden.add(source); }),
+      showTab: (tab) => { if (player.tabNames().includes(tab)) player.change(() => { state.tab = tab; }); },
+      toggleHelp: () => { if (player.help) toggle(player.help); },
+      openExport: () => { if (state.run) player.exports.open_(); },
+      isDialogOpen: () => Boolean(player.element.querySelector("dialog[open]")),
+      toggleView: () => act.showView(state.view === "compare" ? "tree" : "compare"),
+      showExactness: () => act.showView("compare"),
+      showView: (view) => { if (state.run && state.payload.runs.length > 1) player.change(() => { state.view = view; }, true); },
+      switchRun: (run) => player.change(() => state.switchRun(run)),
+      switchBy(by) {
+        const runs = state.comparedRuns();
+        act.switchRun(runs[(runs.indexOf(state.run) + by + runs.length) % runs.length]);
+      },
+      toggleRun: (name) => player.change(() => {
+        const names = state.comparedRuns().map((run) => run.name);
+        state.compared = names.includes(name) ? names.filter((each) => each !== name) : [...names, name];
+      }, true),
+      togglePresenting: () => player.change(() => { state.isPresenting = !state.isPresenting; }, true),
+      refresh: () => player.change(() => {}),
+      closeLesson: () => player.change(() => player.lesson.load(null)),
+      moveLesson: (by) => { if (player.lesson && player.lesson.isOpen && !(by > 0 && player.lesson.isWaiting)) player.lesson.go(by); },
+      enterStep: (step) => player.change(() => {
+        state.view = "tree";
+        state.goTo({ run: step.run, step: step.pass });
+        if (step.stage) state.enterStage(step.stage, step.grown);
+        if (step.node !== null) state.goTo({ node: step.node });
+        if (step.panel) state.tab = step.panel;
+      }, state.view !== "tree"),
+    };
+    return act;
+  };
+
+  function toggle(dialog) { if (dialog.open) dialog.close(); else dialog.showModal(); }
+
+  // Small groups of buttons are drawn anew; the keyboard's focus must stay on the one that was pressed.
+  const GROUPS = ".rp-stages, .rp-legend, .rp-tabs, .rp-toggles, .rp-lesson-foot, .rp-choices";
+  recap.rememberFocus = function (element) {
+    const focused = document.activeElement;
+    const group = focused && element.contains(focused) && focused.closest(GROUPS);
+    if (!group) return null;
+    return { element, name: group.className, index: Array.from(group.children).indexOf(focused) };
+  };
+
+  recap.restoreFocus = function (focus) {
+    if (!focus || focus.element.contains(document.activeElement)) return;
+    const group = focus.element.querySelector(`.${focus.name.split(" ").join(".")}`);
+    const child = group && group.children[focus.index];
+    if (child) child.focus({ preventScroll: true });
+  };
+})((window.RecapPlayer = window.RecapPlayer || {}));

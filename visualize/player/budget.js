@@ -1,0 +1,31 @@
+// How many nodes a pass was worth, where the budget follows the cost: in a sentence, and as tokens a second by nodes.
+(function (recap) {
+  "use strict";
+  const { h, svg, words } = recap;
+  const WIDTH = 320, HEIGHT = 64;
+  // The paper's budget: what it would have cost is told beside the choice where it was weighed.
+  const PAPER_NODES = 63;
+
+  recap.budgetSentence = function ([chosen, curve]) {
+    const at = (nodes) => curve.find((point) => point[0] === nodes);
+    const other = at(PAPER_NODES) || curve[curve.length - 1];
+    return words.budget(at(chosen), other[0] > chosen ? other : null);
+  };
+
+  recap.budgetChart = function (budget) {
+    const [chosen, curve] = budget;
+    const rates = curve.map(([nodes, tokens, seconds]) => [nodes, seconds > 0 ? tokens / seconds : 0]);
+    const most = Math.max(...rates.map((point) => point[1])) || 1;
+    const last = Math.max(...rates.map((point) => point[0]), chosen) || 1;
+    const across = (nodes) => (4 + (nodes / last) * (WIDTH - 8)).toFixed(1);
+    const up = (rate) => (HEIGHT - 4 - (rate / most) * (HEIGHT - 10)).toFixed(1);
+    const told = recap.budgetSentence(budget);
+    return h("section", { "data-testid": "recap-budget" }, h("p", { class: "rp-budget-told" }, told),
+      curve.length > 1 && svg("svg", { class: "rp-budget", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": told },
+        svg("line", { x1: across(chosen), x2: across(chosen), y1: 0, y2: HEIGHT, class: "rp-now" }),
+        svg("polyline", { points: rates.map(([nodes, rate]) => `${across(nodes)},${up(rate)}`).join(" "), fill: "none", stroke: "var(--rp-accent)", "stroke-width": 2 }),
+        rates.map(([nodes, rate]) => svg("circle", { cx: across(nodes), cy: up(rate), r: nodes === chosen ? 4 : 2.4, fill: "var(--rp-accent)" },
+          svg("title", {}, words.budgetPoint(nodes, rate))))),
+      curve.length > 1 && h("p", { class: "rp-quiet" }, words.budgetNote));
+  };
+})((window.RecapPlayer = window.RecapPlayer || {}));
