@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 
 import hypothesis
 import pytest
@@ -25,6 +26,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("recap")
     group.addoption(
         "--full", action="store_true", help="every test at its full size, and the slow ones (hours)"
+    )
+    group.addoption(
+        "--update-screenshots",
+        action="store_true",
+        help="accept how the page looks now; look at the difference first",
     )
 
 
@@ -51,6 +57,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for marker, reason in reasons.items():
             if reason and item.get_closest_marker(marker):
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """At the end: how many tests did not run, by reason, and whether random cases were drawn in full number."""
+    reasons = Counter(report.longrepr[2] for report in terminalreporter.stats.get("skipped", []))
+    for reason, count in sorted(reasons.items()):
+        terminalreporter.write_line(f"not run: {count} - {reason.removeprefix('Skipped: ')}")
+    if not config.getoption("--full"):
+        terminalreporter.write_line("random cases: a seeded sample; tests/run --full draws all of them")
 
 
 def has_cuda(items: list[pytest.Item]) -> bool:
@@ -87,3 +102,14 @@ def teaching_target():
     from recap.targets.loading import load_target
 
     return load_target("teaching-qwen", dtype="float32", device="cpu")
+
+
+@pytest.fixture
+def picture(tmp_path, monkeypatch):
+    """A picture in the folder where the page's uploads lie."""
+    from PIL import Image
+
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    path = tmp_path / "picture.png"
+    Image.new("RGB", (40, 40), "red").save(path)
+    return path

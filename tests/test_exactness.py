@@ -36,10 +36,8 @@ def unseen_questions() -> list[tuple[Image.Image, str]]:
     try:
         import random
 
-        import captions
-        import questions
-        import reasoning
-        from scenes import draw, make_scene
+        from shapes import captions, questions, reasoning
+        from shapes.scene import draw, make_scene
     finally:
         sys.path.remove(str(SCRIPTS))
     asked = []

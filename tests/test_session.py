@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import time
-from gzip import decompress
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from page_runs import PARTS, PageTarget, Tab, make_page, unigram_rows, words
 from PIL import Image
 
 from demo import host as host_module
@@ -21,84 +20,6 @@ from demo.library import Example
 from demo.limits import check_new_tokens, check_nodes, check_question
 from demo.session import MAX_KEPT_RUNS, SessionStore, forget_regularly
 from recap.errors import InputError, ModelError
-from recap.targets.base import Request
-from recap.targets.scripted import ScriptedTarget, random_scores
-
-VOCAB_SIZE = 24
-PARTS = ("status", "player", "run", "stop", "memory_note")
-
-
-class PageTarget(ScriptedTarget):
-    """A scripted target that takes questions: their letters are the prompt. It counts its passes."""
-
-    def __init__(self, pass_seconds: float = 0.0, fails_at: int | None = None) -> None:
-        scores = random_scores(VOCAB_SIZE, order=2, seed=4)
-
-        def next_scores(history):
-            if self.fails_at is not None and len(history) > self.fails_at:
-                return np.full(VOCAB_SIZE, np.nan, np.float32)
-            return scores(history)
-
-        super().__init__(VOCAB_SIZE, next_scores, blocked_ids=(1,), pass_seconds=pass_seconds)
-        self.fails_at = fails_at
-        self.num_passes = 0
-
-    def score_histories(self, histories, want_all_scores=False):
-        self.num_passes += 1
-        return super().score_histories(histories, want_all_scores)
-
-    def build_request(self, image, question, max_new_tokens=200):
-        return Request(np.array([2 + ord(letter) % 20 for letter in question], np.int64), max_new_tokens)
-
-
-@pytest.fixture
-def picture(tmp_path, monkeypatch):
-    """A picture in the folder where uploads lie."""
-    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
-    path = tmp_path / "picture.png"
-    Image.new("RGB", (40, 40), "red").save(path)
-    return path
-
-
-class Tab:
-    """One browser tab: what it sends, and every state it was shown."""
-
-    def __init__(self, handlers: Handlers, name: str, picture=None) -> None:
-        self.handlers = handlers
-        self.request = SimpleNamespace(session_hash=name)
-        self.session = handlers._session(self.request)
-        self.session.picture_path = picture
-
-    def run(self, question="What is it?", nodes=6, tokens=40, on_state=lambda status: None, picture=None):
-        """The last change of every part of the page."""
-        return asyncio.run(self.run_async(question, nodes, tokens, on_state, picture))
-
-    async def run_async(self, question, nodes, tokens, on_state=lambda status: None, picture=None):
-        shown = {}
-        async for changes in self.handlers.run(picture, question, nodes, tokens, self.request):
-            shown |= changes
-            on_state(changes.get("status", {}))
-        return shown
-
-    def trace(self, shown) -> dict:
-        """The kept trace, read without the project's own reader."""
-        return json.loads(decompress(self.session.runs[shown["player"]["url"].rpartition("/")[2]].trace))
-
-
-def make_page(target, max_waiting=8, examples=()):
-    host = ModelHost(lambda: target, max_waiting)
-    handlers = Handlers(SessionStore(), host, list(examples))
-    handlers.wire(**{part: part for part in PARTS})
-    host.start()
-    return handlers
-
-
-def words(trace: dict, run: int) -> list[int]:
-    return trace["runs"][run]["finished"]["output_ids"]
-
-
-def unigram_rows(memories) -> list[np.ndarray]:
-    return [np.array(array) for array in memories.unigram]
 
 
 def test_a_run_is_plain_decoding_then_recap_with_the_same_text(picture):
@@ -180,27 +101,6 @@ def test_memory_u_returns_after_a_stop_and_after_an_error(picture):
 
     target._pass_seconds = 0.0
     assert words(tab.trace(tab.run()), 1) == words(good, 1)
-
-
-def test_a19_two_people_at_once_get_their_own_texts(picture):
-    questions = ("What is in the picture?", "How many?")
-    alone = []
-    for question in questions:
-        tab = Tab(make_page(PageTarget()), "alone", picture)
-        alone.append(words(tab.trace(tab.run(question)), 1))
-    handlers = make_page(PageTarget(pass_seconds=0.001))
-    tabs = [Tab(handlers, name, picture) for name in ("a", "b")]
-
-    async def both():
-        return await asyncio.gather(
-            *(tab.run_async(q, 6, 40) for tab, q in zip(tabs, questions, strict=True))
-        )
-
-    for _ in range(4):
-        for tab, shown, expected in zip(tabs, asyncio.run(both()), alone, strict=True):
-            trace = tab.trace(shown)
-            assert words(trace, 0) == words(trace, 1) == expected
-    assert tabs[0].session.memories is not tabs[1].session.memories
 
 
 def test_the_place_in_the_queue_is_shown_and_the_queue_is_bounded(picture):

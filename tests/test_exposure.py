@@ -1,0 +1,135 @@
+"""What a page gives away: nothing of the machine, no outside address; bad calls get a sentence."""
+
+from __future__ import annotations
+
+import http.server
+import io
+import socket
+import threading
+
+import pytest
+from page_client import Visitor, scripted_page
+from PIL import Image
+
+from demo import app, texts
+from demo.api import ENDPOINT
+
+
+@pytest.fixture(scope="module")
+def address():
+    with scripted_page(is_quiet=False) as (address, _):
+        yield address
+
+
+@pytest.fixture
+def visitor(address):
+    visitor = Visitor(address)
+    yield visitor
+    visitor.leave()
+    visitor.client.close()
+
+
+def picture_bytes():
+    buffer = io.BytesIO()
+    Image.new("RGB", (50, 50), "red").save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def test_the_page_listens_to_this_machine_alone_unless_told_otherwise(monkeypatch, address):
+    monkeypatch.delenv("GRADIO_SERVER_NAME", raising=False)
+    assert app.build_parser().parse_args([]).host == "127.0.0.1"
+    port = int(address.rpartition(":")[2])
+    with socket.socket() as other:  # another address of this machine: free, as the page does not listen there
+        other.bind(("127.0.0.2", port))
+
+
+def test_one_endpoint_is_public_by_its_name(visitor):
+    offered = visitor.client.get("/gradio_api/info").json()
+    assert list(offered["named_endpoints"]) == [f"/{ENDPOINT}"]
+    assert offered["unnamed_endpoints"] == {}
+    for path in ("/docs", "/redoc", "/openapi.json", "/monitoring", "/gradio_api/mcp/sse"):
+        assert visitor.client.get(path).status_code in (403, 404), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/passwd", "README.md", "demo/app.py", "../../etc/passwd", ".git/config", "/proc/self/environ",
+     "http://127.0.0.1:9/x", "/tmp/../etc/passwd"],
+)  # fmt: skip
+def test_no_file_of_the_machine_is_served(visitor, path):
+    assert visitor.client.get(f"/gradio_api/file={path}").status_code in (403, 404)
+    assert visitor.client.get(f"/static/../../{path}").status_code in (403, 404)
+    answer = visitor.call("receive_picture", {"path": path, "meta": {"_type": "gradio.FileData"}})
+    assert "root:" not in answer.text
+    assert answer.status_code == 500 or texts.NOT_UPLOADED in answer.text
+
+
+def test_no_address_is_fetched_for_a_visitor(visitor):
+    asked: list[str] = []
+
+    class Outside(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_error(404)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Outside) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_address[1]}/picture.png"
+        for sent in (
+            url,
+            {"path": url, "meta": {"_type": "gradio.FileData"}},
+            {"path": "a.png", "url": url, "meta": {"_type": "gradio.FileData"}},
+            {"path": None, "url": url},
+        ):
+            visitor.call("receive_picture", sent)
+            visitor.call("open_trace", sent)
+        assert visitor.client.get(f"/gradio_api/proxy={url}").status_code >= 400
+        server.shutdown()
+    assert asked == []
+
+
+def test_a22_every_number_is_checked_behind_the_page(visitor):
+    sent = visitor.upload(picture_bytes())
+    assert visitor.call("receive_picture", sent).status_code == 200
+    for value in (10**6, 0, 2.5, "abc", None, 10**30, [1]):
+        status = visitor.run(sent, "What?", 6, value)["status"]
+        assert (status["kind"], "1 to 512" in status["sentence"]) == ("error", True)
+    for value in (-1, "abc"):
+        status = visitor.run(sent, "What?", value, 5)["status"]
+        assert (status["kind"], "0 to 128" in status["sentence"]) == ("error", True)
+    assert visitor.run(sent, "What?", 6, 5)["status"]["kind"] == "done"
+
+
+def test_examples_that_are_not_there_and_visitors_without_a_session_get_a_sentence(visitor):
+    for event in ({"index": 99}, {"index": -1}, {"index": "abc"}, {"index": None}, {}, None):
+        answer = visitor.call("choose_example", event=event)
+        assert answer.status_code == 200
+        assert texts.NO_EXAMPLE in answer.json()["data"][2]["sentence"]
+    sent = visitor.upload(picture_bytes())
+    assert visitor.call("receive_picture", sent, session_hash="").status_code == 200
+    shown = visitor.call("run", sent, "What?", 6, 5, session_hash="").json()["data"]
+    assert "picture" in shown[0]["sentence"], "nobody finds what another one has left"
+
+
+def test_runs_and_memories_of_a_tab_end_with_it(visitor, address):
+    sent = visitor.upload(picture_bytes())
+    visitor.call("receive_picture", sent)
+    url = visitor.run(sent, "What?", 6, 5)["player"]["url"]
+    other = Visitor(address)
+    assert other.client.get(f"/{url}/payload").status_code == 200
+    visitor.load()
+    for _ in range(100):
+        if other.client.get(f"/{url}/payload").status_code == 404:
+            break
+        threading.Event().wait(0.1)
+    assert other.client.get(f"/{url}/payload").json()["sentence"] == texts.RUN_NOT_FOUND
+    other.leave()
+    other.client.close()
+
+
+def test_an_upload_beyond_the_limit_is_refused(visitor):
+    answer = visitor.client.post("/gradio_api/upload", files={"files": ("a.png", bytes(61 * 1024 * 1024))})
+    assert answer.status_code == 413
