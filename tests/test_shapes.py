@@ -14,13 +14,13 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "assets" / "teaching_vlm"))
 
-import captions
-import conversations
-import questions
-import reasoning
-from packing import COVERED, DENSE_WORDS, IGNORED, SLIVER, cell_labels, covered_share, dense_labels
+from family import IGNORED
+from labels import CLASSES
 from reading import compare, form, is_right
-from scenes import BACKGROUNDS, COLORS, PLACES, SHAPES, SIZES, _outline, draw, make_scene
+from shapes import captions, questions, reasoning
+from shapes.entry import FAMILY
+from shapes.labels import COVERED, SLIVER, covered_share, label, regions
+from shapes.scene import BACKGROUNDS, COLORS, PLACES, SHAPES, SIZES, _outline, draw, make_scene
 
 SEEDS = range(150)
 THING = re.compile(rf"({'|'.join(SIZES)}) ({'|'.join(COLORS)}) ({'|'.join(SHAPES)})")
@@ -29,7 +29,7 @@ PLACE = re.compile("|".join(sorted(PLACES, key=len, reverse=True)))
 
 def scene_of(seed: int, num_things: int | None = None):
     rng = random.Random(f"test-{seed}")
-    return rng, make_scene(rng, num_things)
+    return rng, make_scene(rng, num_things=num_things)
 
 
 def truth(scene) -> list[tuple[str, str, str, str]]:
@@ -64,7 +64,7 @@ def test_every_thing_stays_inside_its_cell_and_shows_its_color(seed):
 
 def test_scenes_reject_numbers_of_things_the_grid_cannot_hold():
     with pytest.raises(ValueError, match=r"num_things must lie in 1..6; got num_things=7"):
-        make_scene(random.Random(0), 7)
+        make_scene(random.Random(0), num_things=7)
 
 
 def test_an_unknown_shape_is_named():
@@ -141,8 +141,10 @@ def test_counts_are_those_of_the_scene():
             for t in scene.things
             if (noun == "shapes" or noun.startswith(t.shape)) and (not value or value[0] in (t.color, t.size))
         ]
-        said = next(numbers[word] for word in re.findall(r"[a-z]+", turn.answer.lower()) if word in numbers)
-        assert said == len(wanted), turn
+        spoken = [numbers[word] for word in re.findall(r"[a-z]+", turn.answer.lower()) if word in numbers]
+        assert spoken[-1] == len(wanted), turn
+        if value or noun != "shapes":  # counted aloud: one more for each that is wanted
+            assert [n for n in spoken[:-1] if n] == list(range(1, len(wanted) + 1)), turn
         asked_kinds[bool(value)] += 1
     assert min(asked_kinds.values()) > 50
 
@@ -160,9 +162,10 @@ def test_taking_away_leaves_the_rest():
             for fact in truth(scene)
             if words[0] not in fact[:2] and not (len(words) == 1 and words[0].startswith(fact[2]))
         ]
-        left = turn.answer.partition("What remains:")[2]
-        assert list(THING.findall(left)) == [fact[:3] for fact in keep]
-        assert PLACE.findall(left) == [fact[3] for fact in keep]
+        fates = [sentence for sentence in turn.answer.split(". ") if re.search(": (goes|stays)", sentence)]
+        assert [PLACE.search(sentence).group() for sentence in fates] == [fact[3] for fact in truth(scene)]
+        left = [PLACE.search(sentence).group() for sentence in fates if ": stays" in sentence]
+        assert left == [fact[3] for fact in keep]
 
 
 def test_mirrored_pictures_move_every_thing_to_the_other_side():
@@ -194,16 +197,18 @@ def test_the_question_decides_the_form_and_the_answer():
     """Greedy decoding can only be right if one question about one picture has one answer."""
     for seed in range(40):
         _, scene = scene_of(seed)
-        answers: dict[str, set[str]] = {}
+        answers: dict[tuple[str, ...], set[str]] = {}
         for trial in range(120):
             rng = random.Random(f"form-{seed}-{trial}")
-            for turn in conversations.converse(rng, scene, (0.3, 0.3, 0.25, 0.15)):
-                answers.setdefault(turn.question, set()).add(turn.answer)
+            turns = FAMILY.converse(rng, scene, rng.choice(sorted(FAMILY.conversations)))
+            for index, turn in enumerate(turns):
+                asked = tuple(earlier.question for earlier in turns[: index + 1])
+                answers.setdefault(asked, set()).add(turn.answer)
         assert all(len(found) == 1 for found in answers.values())
 
 
 def test_captions_take_many_forms():
-    forms = Counter(form(captions.ask(*scene_of(seed)).answer) for seed in range(500))
+    forms = Counter(form(captions.ask(*scene_of(seed)).answer, "shapes") for seed in range(500))
     assert len(forms) >= 30
 
 
@@ -211,7 +216,7 @@ def test_conversations_have_one_to_three_turns_and_refer_to_the_scene():
     lengths = set()
     for seed in SEEDS:
         rng, scene = scene_of(seed)
-        lengths.add(len(conversations.converse(rng, scene, (0.2, 0.2, 0.2, 0.1))))
+        lengths.add(len(FAMILY.converse(rng, scene, rng.choice(sorted(FAMILY.conversations)))))
     assert lengths == {1, 2, 3}
 
 
@@ -219,7 +224,7 @@ def test_dense_labels_agree_with_the_pixels_under_each_token():
     for seed in range(30):
         _, scene = scene_of(seed)
         pixels = np.asarray(draw(scene)).astype(int)
-        labels = dense_labels(scene)
+        labels = label(scene)
         for token in range(36):
             row, column = divmod(token, 6)
             patch = pixels[row * 28 : row * 28 + 28, column * 28 : column * 28 + 28]
@@ -227,7 +232,7 @@ def test_dense_labels_agree_with_the_pixels_under_each_token():
             if name == IGNORED:
                 thing = scene.at(row // 2 * 3 + column // 2)
                 assert SLIVER < covered_share(thing, row, column) < COVERED
-            elif DENSE_WORDS["color"][name] == "nothing":
+            elif CLASSES["color"][name] == "nothing":
                 inner = patch[4:-4, 4:-4].reshape(-1, 3)
                 assert (np.abs(inner - np.array(scene.background_rgb)).sum(axis=1) < 60).mean() > 0.9
             else:
@@ -235,23 +240,26 @@ def test_dense_labels_agree_with_the_pixels_under_each_token():
                 assert (np.abs(patch - np.array(thing.rgb)).sum(axis=2) < 30).any()
 
 
-def test_cell_labels_name_the_thing_in_each_cell():
+def test_regions_name_the_thing_in_each_cell():
     for seed in range(30):
         _, scene = scene_of(seed)
-        labels = cell_labels(scene)
-        for cell in range(9):
-            names = [DENSE_WORDS[name][labels[name][cell]] for name in ("size", "color", "shape")]
+        found = regions(scene)
+        assert len(found) == 9
+        for cell, region in enumerate(found):
+            left, top, right, bottom = region.box
+            assert (left // 56, top // 56, right - left, bottom - top) == (cell % 3, cell // 3, 56, 56)
             held = [fact[:3] for fact in truth(scene) if fact[3] == PLACES[cell]]
-            assert tuple(names) == (held[0] if held else ("nothing",) * 3)
+            expected = held[0] if held else ("nothing",) * 3
+            assert tuple(region.facts[name] for name in ("size", "color", "thing")) == expected
 
 
 def test_reading_finds_facts_the_question_does_not_give_away():
     question, right = "What color is the circle?", "The circle is red."
-    assert compare("The circle is red.", right, question, "colors") == (1, 1)
-    assert compare("The circle is blue.", right, question, "colors") == (0, 1)
-    assert compare("The circle is red.", right, question, "shapes") == (0, 0)
-    assert compare("red, blue", "red", "?", "colors") == (1, 2)
-    assert compare("red, green, blue", "red, blue", "?", "colors") == (2, 3)
-    assert compare("blue, red", "red, blue", "?", "colors") == (1, 2)
-    assert is_right("It is a red circle.", "A red circle.", "?")
-    assert not is_right("No, it is red.", "Yes, it is red.", "?")
+    assert compare("The circle is red.", right, question, "shapes", "colors") == (1, 1)
+    assert compare("The circle is blue.", right, question, "shapes", "colors") == (0, 1)
+    assert compare("The circle is red.", right, question, "shapes", "shapes") == (0, 0)
+    assert compare("red, blue", "red", "?", "shapes", "colors") == (1, 2)
+    assert compare("red, green, blue", "red, blue", "?", "shapes", "colors") == (2, 3)
+    assert compare("blue, red", "red, blue", "?", "shapes", "colors") == (1, 2)
+    assert is_right("It is a red circle.", "A red circle.", "?", "shapes")
+    assert not is_right("No, it is red.", "Yes, it is red.", "?", "shapes")

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "assets" / "workload"))
 import make_workload
 from evaluate import make_items
 from packing import Packer
-from scenes import make_scene
+from scenes import FAMILIES
 
 ASSETS = Path(__file__).parents[1] / "assets"
 TOPICS = {
@@ -75,13 +75,13 @@ def test_no_picture_is_one_of_training_or_evaluation():
         scene for scene, _ in make_workload.make_examples()
     }
     assert len(ours) == len(LINES) + len(make_workload.EXAMPLES)
-    evaluated = {item.picture.tobytes() for item in make_items(40)}
+    evaluated = {item.picture.tobytes() for item in make_items(40, ["shapes"])}
     drawn = {make_workload.draw(scene).tobytes() for scene in ours}
     assert not drawn & evaluated
     trained = set()
     for step in range(40):
         rng = random.Random(Packer.seed("train", 0, step))
-        trained |= {make_scene(rng, rng.randint(1, 6)) for _ in range(8)}
+        trained |= {FAMILIES["shapes"].make_scene(rng) for _ in range(8)}
     assert not ours & trained
 
 

@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import torch
-from transformers import Qwen2_5_VLForConditionalGeneration, Qwen2_5_VLProcessor
+from transformers import PreTrainedModel, ProcessorMixin
 
 FORMAT = 1
 
@@ -48,7 +48,7 @@ def load_state(path: Path, architecture: str) -> dict:
     return state
 
 
-def export(folder: Path, model: Qwen2_5_VLForConditionalGeneration, processor: Qwen2_5_VLProcessor) -> None:
+def export(folder: Path, model: PreTrainedModel, processor: ProcessorMixin) -> None:
     """Write float16 weights, configuration, tokenizer and processor to `folder`, weights last and in one step."""
     partial = folder.with_name(folder.name + ".partial")
     try:

@@ -1,9 +1,9 @@
-"""How often the teaching model is right on pictures it has never seen, read from parsed answers.
+"""How often a teaching model is right on pictures it has never seen, read from parsed answers.
 
-    python assets/teaching_vlm/evaluate.py [--model DIR] --limit N --json OUT
+    python assets/teaching_vlm/evaluate.py [--model DIR] [--families NAME ...] --limit N --json OUT
 
-Every picture gets a caption, two short questions, a counting, a reasoning and a follow-up question, all answered by
-plain greedy decoding. Pictures come from seeds of their own, apart from training and workload.
+Every picture gets two questions of each of its family's topics and two drill questions, all answered by plain greedy
+decoding. Pictures come from seeds of their own, apart from training and workload.
 """
 
 from __future__ import annotations
@@ -13,50 +13,50 @@ import json
 import random
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import captions
-import questions
-import reasoning
 import torch
-from conversations import multi_turn
+from family import CAPTION, DRILL
 from language import Turn
 from PIL import Image
-from reading import ATTRIBUTES, compare, form, is_right
-from scenes import draw, make_scene
+from reading import compare, fact_kinds, form, is_right
+from scenes import FAMILIES
 from transformers import AutoModelForImageTextToText, AutoProcessor
 from transformers.utils import logging
 
-SHIPPED = {"teaching-qwen": Path(__file__).parent / "qwen"}
+SHIPPED = {f"teaching-{name}": Path(__file__).parent / name for name in ("qwen", "llava")}
 MAX_NEW_TOKENS = 300
+SHORT_ANSWER = 60  # characters: a fact or two
+QUESTIONS = {CAPTION: 1, DRILL: 2}  # questions a picture of these topics; of every other topic one
 
 
 @dataclass(frozen=True)
 class Item:
-    """A picture, the turns before, the turn to answer, and which part of the test it belongs to."""
+    """A picture, the turns before, the turn to answer, its family, and the topic or drill it was asked under."""
 
     picture: Image.Image
     history: tuple[Turn, ...]
     turn: Turn
+    family: str
     part: str
 
 
-def make_items(num_pictures: int) -> list[Item]:
-    """Six questions for each of `num_pictures` unseen pictures."""
+def make_items(num_pictures: int, families: list[str]) -> list[Item]:
+    """All questions about `num_pictures` unseen pictures of each family."""
     items = []
-    for index in range(num_pictures):
-        rng = random.Random(f"evaluate-{index}")
-        scene = make_scene(rng)
-        picture = draw(scene)
-        items.append(Item(picture, (), captions.ask(rng, scene), "captions"))
-        items += [Item(picture, (), questions.ask(rng, scene), "short") for _ in range(2)]
-        counting = rng.choice((questions.count, reasoning.count_aloud))
-        items.append(Item(picture, (), counting(rng, scene), "counting"))
-        items.append(Item(picture, (), reasoning.ask(rng, scene), "reasoning"))
-        *history, last = multi_turn(rng, scene, 2)
-        items.append(Item(picture, tuple(history), last, "follow-up"))
+    for name in families:
+        family = FAMILIES[name]
+        for index in range(num_pictures):
+            rng = random.Random(f"evaluate-{name}-{index}")
+            scene = family.make_scene(rng)
+            picture = family.draw(scene)
+            for topic in family.conversations:
+                for _ in range(QUESTIONS.get(topic, 1)):
+                    *history, last = family.converse(rng, scene, topic)
+                    items.append(Item(picture, tuple(history), last, name, topic))
     return items
 
 
@@ -72,7 +72,7 @@ def _messages(item: Item) -> list[dict]:
 
 
 @torch.inference_mode()
-def answer_all(model, processor, items: list[Item], batch_size: int) -> list[tuple[str, bool]]:
+def answer_all(model: Any, processor: Any, items: list[Item], batch_size: int) -> list[tuple[str, bool]]:
     """Greedy answers, and whether each ended by itself; items of similar length share a batch."""
     processor.tokenizer.padding_side = "left"
     end = model.generation_config.eos_token_id
@@ -99,35 +99,35 @@ def answer_all(model, processor, items: list[Item], batch_size: int) -> list[tup
 
 
 def score(items: list[Item], answers: list[tuple[str, bool]]) -> dict[str, float]:
-    """Shares 0..1 of facts (colours, shapes, ...) or of answers (counts, short_answers, ends, ...) that are right."""
-    right, total, parts, parts_right = Counter(), Counter(), Counter(), Counter()
-    for item, (answer, _) in zip(items, answers, strict=True):
-        for kind in ATTRIBUTES:
-            matched, facts = compare(answer, item.turn.answer, item.turn.question, kind)
-            right[kind] += matched
-            total[kind] += facts
-        parts[item.part] += 1
-        parts_right[item.part] += is_right(answer, item.turn.answer, item.turn.question)
+    """Shares 0..1: of facts by kind, and of answers with every fact right by topic, of counts, of short answers, ..."""
+    tally: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # name -> right, of
+
+    def add(name: str, right: int, total: int = 1) -> None:
+        tally[name][0] += right
+        tally[name][1] += total
+
+    for item, (answer, ended) in zip(items, answers, strict=True):
+        question, reference = item.turn.question, item.turn.answer
+        for kind in fact_kinds(item.family):
+            matched, total = compare(answer, reference, question, item.family, kind)
+            add(f"facts: {kind}", matched, total)
+            add("facts", matched, total)
+        right = is_right(answer, reference, question, item.family)
+        add(item.part, right)
+        add("exact text", answer == reference)
+        add("ends", ended)
         if item.turn.kind == "count":
-            parts["counts"] += 1
-            parts_right["counts"] += is_right(answer, item.turn.answer, item.turn.question)
-    shares = {kind: right[kind] / max(1, total[kind]) for kind in ATTRIBUTES}
-    return {
-        "shape_attributes": sum(right.values()) / max(1, sum(total.values())),
-        **shares,
-        "counts": parts_right["counts"] / max(1, parts["counts"]),
-        "short_answers": parts_right["short"] / max(1, parts["short"]),
-        "captions": parts_right["captions"] / max(1, parts["captions"]),
-        "reasoning": parts_right["reasoning"] / max(1, parts["reasoning"]),
-        "follow_ups": parts_right["follow-up"] / max(1, parts["follow-up"]),
-        "ends": sum(ended for _, ended in answers) / max(1, len(answers)),
-    }
+            add("counts", right)
+        if len(reference) <= SHORT_ANSWER:
+            add("short answers", right)
+    return {name: right / total for name, (right, total) in sorted(tally.items()) if total}
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Accuracy of the teaching model on unseen pictures.")
-    parser.add_argument("--model", default="teaching-qwen", help="teaching-qwen or the folder of a model")
-    parser.add_argument("--limit", type=int, default=200, help="pictures")
+    parser = argparse.ArgumentParser(description="Accuracy of a teaching model on unseen pictures.")
+    parser.add_argument("--model", default="teaching-qwen", help="a shipped model or the folder of one")
+    parser.add_argument("--families", nargs="+", choices=FAMILIES, default=list(FAMILIES))
+    parser.add_argument("--limit", type=int, default=200, help="pictures of each family")
     parser.add_argument("--json", type=Path, required=True)
     parser.add_argument(
         "--answers", type=Path, help="also write every question, answer and right answer here"
@@ -143,19 +143,21 @@ def main() -> int:
     folder = SHIPPED.get(options.model, Path(options.model))
     processor = AutoProcessor.from_pretrained(folder, local_files_only=True)
     model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
-    items = make_items(options.limit)
+    items = make_items(options.limit, options.families)
     answers = answer_all(model.to(device).eval(), processor, items, options.batch_size)
-    shares = score(items, answers)
-    forms = {
-        form(answer) for item, (answer, _) in zip(items, answers, strict=True) if item.part == "captions"
-    }
-    result = {**shares, "caption_forms": len(forms), "pictures": options.limit, "answers": len(items)}
+    result: dict[str, Any] = {"pictures": options.limit}
+    for name in options.families:
+        chosen = [i for i, item in enumerate(items) if item.family == name]
+        shares = score([items[i] for i in chosen], [answers[i] for i in chosen])
+        captions = {form(answers[i][0], name) for i in chosen if items[i].part == CAPTION}
+        result[name] = {"answers": len(chosen), "caption forms": len(captions), **shares}
     options.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=2))
     if options.answers:
         lines = [
-            {"part": item.part, "kind": item.turn.kind, "question": item.turn.question, "answer": answer,
-             "right": item.turn.answer, "is_right": is_right(answer, item.turn.answer, item.turn.question)}
+            {"family": item.family, "part": item.part, "kind": item.turn.kind, "question": item.turn.question,
+             "answer": answer, "right": item.turn.answer,
+             "is_right": is_right(answer, item.turn.answer, item.turn.question, item.family)}
             for item, (answer, _) in zip(items, answers, strict=True)
         ]  # fmt: skip
         options.answers.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Words and phrases that every question and answer is made of.
+"""Words and phrases that the questions and answers of every family are made of.
 
-One spelling for each fact (colours, shapes, sizes, places, numbers), so that answers can be read back word by word.
+One spelling for each number, so that answers can be read back word by word.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-
-from scenes import Scene, Thing
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
@@ -52,21 +50,6 @@ def capital(phrase: str) -> str:
     return phrase[0].upper() + phrase[1:]
 
 
-def short(thing: Thing) -> str:
-    """'red circle'."""
-    return f"{thing.color} {thing.shape}"
-
-
-def full(thing: Thing) -> str:
-    """'big red circle'."""
-    return f"{thing.size} {thing.color} {thing.shape}"
-
-
-def located(thing: Thing) -> str:
-    """'a big red circle in the top left'."""
-    return f"{a(full(thing))} in the {thing.place}"
-
-
 def counted(count: int, noun: str) -> str:
     """'one circle', 'three circles', 'no circles'."""
     return f"{number(count) if count else 'no'} {plural(noun, count)}"
@@ -75,9 +58,3 @@ def counted(count: int, noun: str) -> str:
 def tally(values: Iterable[str]) -> list[tuple[str, int]]:
     """Values with how often they occur, most frequent first, ties in order of first occurrence."""
     return sorted(Counter(values).items(), key=lambda item: -item[1])
-
-
-def unique_names(scene: Scene) -> list[Thing]:
-    """Things whose colour and shape together occur once."""
-    names = Counter(short(thing) for thing in scene.things)
-    return [thing for thing in scene.things if names[short(thing)] == 1]

@@ -8,41 +8,53 @@ prove nothing and are left out.
 from __future__ import annotations
 
 import re
+from functools import cache
 
-from language import NUMBERS
-from scenes import BACKGROUNDS, COLORS, COLUMNS, ROWS, SHAPES, SIZES
+from language import NUMBERS, plural
+from scenes import FAMILIES
 
-KINDS: dict[str, frozenset[str]] = {
-    "colors": frozenset(COLORS),
-    "shapes": frozenset(SHAPES),
-    "sizes": frozenset(SIZES),
-    "positions": frozenset((*ROWS, *COLUMNS)),
-    "backgrounds": frozenset(BACKGROUNDS),
+COMMON: dict[str, frozenset[str]] = {
     "numbers": frozenset((*NUMBERS, "no", "none", "once", "only")),
     "verdicts": frozenset(("yes", "no", "nothing", "empty", "neither", "both", "tie", "all")),
 }
-ATTRIBUTES = ("colors", "shapes", "sizes", "positions", "backgrounds")
+FIGURES = "figures"  # whatever is written with digits: values, prices, sums
+_WORD = re.compile(r"[a-z]+|\d+(?:\.\d+)?")
 
 
-def words(text: str) -> list[str]:
-    """Lower-case words, shapes in the singular."""
-    found = re.findall(r"[a-z]+", text.lower())
-    singular = {f"{shape}{'es' if shape.endswith('s') else 's'}": shape for shape in SHAPES}
-    return [singular.get(word, word) for word in found]
+@cache
+def fact_kinds(family: str) -> dict[str, frozenset[str]]:
+    """The family's own kinds of facts with their words; those of FIGURES are told by their digits."""
+    return {**FAMILIES[family].facts, FIGURES: frozenset()}
 
 
-def facts(answer: str, question: str, kind: str) -> list[str]:
-    """The answer's words of `kind` that the question does not hold, in order."""
-    given = set(words(question))
-    return [word for word in words(answer) if word in KINDS[kind] and word not in given]
+@cache
+def _singulars(family: str) -> dict[str, str]:
+    every = frozenset().union(*FAMILIES[family].facts.values())
+    return {plural(word, 2): word for word in every if plural(word, 2) not in every}
 
 
-def compare(answer: str, reference: str, question: str, kind: str) -> tuple[int, int]:
+def words(text: str, family: str) -> list[str]:
+    """Lower-case words and numbers, facts in the singular."""
+    return [_singulars(family).get(word, word) for word in _WORD.findall(text.lower())]
+
+
+def facts(answer: str, question: str, family: str, kind: str) -> list[str]:
+    """The answer's facts of `kind` that the question does not hold, in order."""
+    given = set(words(question, family))
+    known = {**fact_kinds(family), **COMMON}[kind]
+
+    def is_fact(word: str) -> bool:
+        return word[0].isdigit() if kind == FIGURES else word in known
+
+    return [word for word in words(answer, family) if is_fact(word) and word not in given]
+
+
+def compare(answer: str, reference: str, question: str, family: str, kind: str) -> tuple[int, int]:
     """Facts of `kind` that both hold in the same order, and the longer one's number of facts.
 
     The order is compared by the longest common subsequence: a thing left out or made up costs its own facts only.
     """
-    said, right = facts(answer, question, kind), facts(reference, question, kind)
+    said, right = facts(answer, question, family, kind), facts(reference, question, family, kind)
     common = [0] * (len(right) + 1)
     for word in said:
         diagonal = 0
@@ -52,16 +64,18 @@ def compare(answer: str, reference: str, question: str, kind: str) -> tuple[int,
     return common[-1], max(len(said), len(right))
 
 
-def is_right(answer: str, reference: str, question: str) -> bool:
+def is_right(answer: str, reference: str, question: str, family: str) -> bool:
     """Whether every fact of every kind agrees."""
-    return all(facts(answer, question, kind) == facts(reference, question, kind) for kind in KINDS)
+    kinds = [*fact_kinds(family), *COMMON]
+    return all(facts(answer, question, family, k) == facts(reference, question, family, k) for k in kinds)
 
 
-def form(answer: str) -> str:
-    """The answer with every fact word masked: what remains is its form."""
-    every = frozenset().union(*KINDS.values())
-    return re.sub(
-        r"[A-Za-z]+",
-        lambda m: "_" if words(m.group()) and words(m.group())[0] in every else m.group(),
-        answer,
-    )
+def form(answer: str, family: str) -> str:
+    """The answer with every fact masked: what remains is its form."""
+    every = frozenset().union(*FAMILIES[family].facts.values(), *COMMON.values())
+
+    def mask(match: re.Match[str]) -> str:
+        word = words(match.group(), family)[0]
+        return "_" if word in every or word[0].isdigit() else match.group()
+
+    return re.sub(r"[A-Za-z]+|\d+(?:\.\d+)?", mask, answer)

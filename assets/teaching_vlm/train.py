@@ -14,32 +14,47 @@ import math
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
-from architecture import build_config, build_model, build_processor, build_tokenizer
+from architectures import ARCHITECTURES
 from checkpoints import CheckpointError, export, load_state, save_state
+from family import CAPTION, CHART, DRILL, GENERAL, MULTI_TURN, REASONING, TEXT
 from learner import Learner
 from packing import Batch, Packer
-from scenes import MAX_THINGS
-from transformers import AutoModelForImageTextToText, AutoProcessor
+from scenes import FAMILIES
+from tokenization import build_tokenizer
+from transformers import AutoTokenizer
 from transformers.utils import logging
+from transplant import carry_over
 
 WARMUP_SHARE, FINAL_RATE = 0.03, 0.05
 MUON_RATIO = 3.0  # Muon's learning rate over AdamW's
-EASY_THINGS, EASY_SHARES = 3, (0.1, 0.4, 0.1, 0.3)  # the first part of stage two: few things, short questions
-DENSE_WEIGHT, CELL_WEIGHT = 1.0, 0.5
+DENSE_WEIGHT, REGION_WEIGHT = 1.0, 0.5
 VISION_RATIO = 0.2  # in stage two the tower only follows: at the full rate noise undoes stage one
+VISION_PICTURES = 32  # a step of stage one
+HIDDEN = ("layers.", "blocks.", "merger.", "multi_modal_projector.")  # parts whose matrices Muon trains
+TOWER = ("visual.", "vision_tower.", "multi_modal_projector.", "image_newline")
+TOPIC_WEIGHTS = {GENERAL: 1.0, TEXT: 1.0, CHART: 1.0, CAPTION: 0.8, REASONING: 1.0, MULTI_TURN: 0.6}
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Train the teaching vision-language model.")
+    parser.add_argument("--architecture", choices=ARCHITECTURES, default="qwen")
     parser.add_argument("--out", type=Path, required=True, help="folder for the exported float16 model")
     parser.add_argument(
         "--state", type=Path, default=Path("teaching_vlm_state.pt"), help="file for the training state"
     )
-    parser.add_argument("--init-from", type=Path, help="exported model to start from (skips stage one)")
+    parser.add_argument(
+        "--init-from", type=Path, help="exported model whose weights to start from, as far as they fit"
+    )
+    parser.add_argument(
+        "--tokenizer", type=Path, help="exported model whose tokenizer to keep; otherwise a new one"
+    )
     parser.add_argument("--resume", type=Path, help="training state to go on from")
-    parser.add_argument("--vision-steps", type=int, default=300, help="steps of stage one, 32 pictures each")
+    parser.add_argument(
+        "--vision-steps", type=int, default=600, help=f"steps of stage one, {VISION_PICTURES} pictures each"
+    )
     parser.add_argument("--steps", type=int, default=3600, help="steps of stage two")
     parser.add_argument(
         "--minutes", type=float, help="end stage two after this time instead of after --steps"
@@ -53,9 +68,12 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--fact-weight", type=float, default=4.0, help="loss weight of colour, place, number ... words"
     )
     parser.add_argument(
-        "--shares", type=float, nargs=4, default=(0.3, 0.3, 0.2, 0.1), metavar="SHARE",
-        help="shares of captions, short questions, reasoning, counting and finding; the rest is multi-turn",
+        "--families", type=float, nargs=len(FAMILIES), default=[1.0] * len(FAMILIES), metavar="WEIGHT",
+        help=f"how often a picture is one of {', '.join(FAMILIES)}",
     )  # fmt: skip
+    parser.add_argument(
+        "--drill", type=float, default=2.0, help="weight of drill questions beside 1 for a topic"
+    )
     parser.add_argument(
         "--easy-share", type=float, default=0.08, help="first part of stage two that stays easy"
     )
@@ -74,23 +92,30 @@ class Trainer:
     def __init__(self, options: argparse.Namespace):
         self.options = options
         torch.manual_seed(options.seed)
-        if options.init_from:
-            processor = AutoProcessor.from_pretrained(options.init_from, local_files_only=True)
-            model = AutoModelForImageTextToText.from_pretrained(
-                options.init_from, dtype=torch.float32, local_files_only=True
-            )
+        architecture = ARCHITECTURES[options.architecture]
+        if options.tokenizer:
+            tokenizer = AutoTokenizer.from_pretrained(options.tokenizer, local_files_only=True)
             for key in ("is_local", "local_files_only"):  # how it was loaded is no part of what is exported
-                processor.tokenizer.init_kwargs.pop(key, None)
+                tokenizer.init_kwargs.pop(key, None)
+            tokenizer.chat_template = architecture.chat_template
         else:
-            tokenizer = build_tokenizer()
-            processor, model = build_processor(tokenizer), build_model(build_config(tokenizer))
-        self.processor = processor
-        self.learner = Learner(model, processor.tokenizer).to(options.device).train()
-        self.packer = Packer(processor.tokenizer, options.row_length, options.fact_weight)
+            tokenizer = build_tokenizer(architecture.chat_template)
+        self.processor, model = architecture.build_processor(tokenizer), architecture.build_model(tokenizer)
+        if options.init_from:
+            left = carry_over(options.init_from, model, tokenizer)
+            print(
+                f"{len(left)} parameters start anew: {', '.join(left[:4])}"
+                if left
+                else "all weights taken over"
+            )
+        self.learner = Learner(architecture, model, tokenizer).to(options.device).train()
+        self.packer = Packer(architecture, tokenizer, options.row_length, options.fact_weight)
+        self.families = dict(zip(FAMILIES, options.families, strict=True))
+        self.topics = {**TOPIC_WEIGHTS, DRILL: options.drill}
         matrices, rest = ([], []), ([], [])  # text and vision apart
         for name, parameter in self.learner.named_parameters():
-            hidden = parameter.ndim == 2 and ("layers." in name or "blocks." in name or "merger." in name)
-            (matrices if hidden else rest)["visual." in name].append(parameter)
+            is_hidden = parameter.ndim == 2 and any(part in name for part in HIDDEN)
+            (matrices if is_hidden else rest)[any(part in name for part in TOWER)].append(parameter)
         self.optimizers = [
             torch.optim.Muon(
                 [{"params": list(part)} for part in matrices],
@@ -99,8 +124,7 @@ class Trainer:
             ),
             torch.optim.AdamW([{"params": list(part)} for part in rest], betas=(0.9, 0.98), weight_decay=0.0),
         ]
-        self.vision_step = options.vision_steps if options.init_from else 0
-        self.step = 0
+        self.vision_step = self.step = 0
         self.seconds = 0.0  # spent in stage two
 
     @property
@@ -113,7 +137,7 @@ class Trainer:
         """How much of stage two is done, 0..1, by the clock where it has a time limit and by steps otherwise."""
         if self.options.minutes:
             return min(1.0, self.seconds / (60 * self.options.minutes))
-        return min(1.0, self.step / max(1, self.options.steps))
+        return min(1.0, self.step / self.options.steps) if self.options.steps else 1.0
 
     def resume(self, path: Path) -> None:
         """Go on from a saved state of the same architecture."""
@@ -138,13 +162,18 @@ class Trainer:
         )
         export(self.options.out, self.learner.model, self.processor)
 
-    def _move(self, batch: Batch) -> Batch:
-        def move(value: torch.Tensor | dict) -> torch.Tensor | dict:
-            if isinstance(value, dict):
-                return {name: move(part) for name, part in value.items()}
+    def _move(self, value: Any) -> Any:
+        """Every tensor of a nested value, on the training device."""
+        if isinstance(value, torch.Tensor):
             return value.to(self.options.device)
+        if isinstance(value, dict):
+            return {name: self._move(part) for name, part in value.items()}
+        if isinstance(value, list | tuple):
+            return type(value)(self._move(part) for part in value)
+        return value
 
-        return Batch(**{name: move(value) for name, value in vars(batch).items()})
+    def _batch(self, *arguments: Any) -> Batch:
+        return Batch(**self._move(vars(self.packer.batch(*arguments))))
 
     def _update(self, loss: torch.Tensor, progress: float, vision_ratio: float) -> None:
         """One optimiser step; `progress` 0..1 places it on the schedule, `vision_ratio` scales the tower's rate."""
@@ -160,40 +189,30 @@ class Trainer:
 
     def learn_vision(self) -> str:
         """One step of stage one; returns what to report."""
-        batch = self._move(
-            self.packer.batch(
-                Packer.seed("vision", self.options.seed, self.vision_step), 32, MAX_THINGS, (), False
-            )
-        )
+        seed = Packer.seed("vision", self.options.seed, self.vision_step)
+        batch = self._batch(seed, VISION_PICTURES, self.families, None)
         with torch.autocast(self.options.device, dtype=torch.bfloat16):
-            loss, right = self.learner.dense_losses(self.learner.encode_pictures(batch.patches), batch.dense)
+            vectors = self.learner.encode_pictures(batch)
+            loss, right = self.learner.dense_loss(vectors, batch.dense, self.learner.heads)
         self._update(loss, self.vision_step / self.options.vision_steps, 1.0)
         self.vision_step += 1
-        return f"vision {self.vision_step} loss {loss.item():.3f} " + " ".join(
-            f"{k} {v:.3f}" for k, v in right.items()
-        )
+        return f"vision {self.vision_step} loss {loss.item():.3f} {_told(right)}"
 
     def learn_all(self) -> str:
         """One step of stage two; returns what to report."""
         options, progress = self.options, self.progress
+        seed = Packer.seed("train", options.seed, self.step)
         easy = progress < options.easy_share
-        batch = self._move(
-            self.packer.batch(
-                Packer.seed("train", options.seed, self.step),
-                options.pictures,
-                EASY_THINGS if easy else MAX_THINGS,
-                EASY_SHARES if easy else tuple(options.shares),
-            )
-        )
+        batch = self._batch(seed, options.pictures, self.families, self.topics, easy)
         with torch.autocast(options.device, dtype=torch.bfloat16):
-            pictures = self.learner.encode_pictures(batch.patches)
-            dense, right = self.learner.dense_losses(pictures, batch.dense)
-            loss, cells, plain, facts = self.learner.text_loss(pictures, batch, self.packer.picture_start)
-        self._update(loss + DENSE_WEIGHT * dense + CELL_WEIGHT * cells, progress, VISION_RATIO)
+            vectors = self.learner.encode_pictures(batch)
+            dense, right = self.learner.dense_loss(vectors, batch.dense, self.learner.heads)
+            loss, regions, plain, facts = self.learner.text_loss(vectors, batch)
+        self._update(loss + DENSE_WEIGHT * dense + REGION_WEIGHT * regions, progress, VISION_RATIO)
         self.step += 1
         return (
-            f"step {self.step} loss {plain:.4f} facts {facts:.3f} dense {dense.item():.3f} cells {cells.item():.3f} "
-            f"shape {right['shape']:.3f} color {right['color']:.3f}"
+            f"step {self.step} loss {plain:.4f} facts {facts:.3f} dense {dense.item():.3f} "
+            f"regions {regions.item():.3f} {_told(right)}"
         )
 
     def run(self) -> None:
@@ -201,26 +220,29 @@ class Trainer:
         options = self.options
         tokens = options.pictures * options.row_length
         last_saved = started = time.monotonic()
-        while self.vision_step < options.vision_steps:
-            report = self.learn_vision()
-            share = self.vision_step / options.vision_steps
-            if self.vision_step % 10 == 0:
+        while self.vision_step < options.vision_steps or self.progress < 1:
+            if self.vision_step < options.vision_steps:
+                report, step = self.learn_vision(), self.vision_step
+                share = self.vision_step / options.vision_steps
                 left = (time.monotonic() - started) * (1 - share) / share / 60
-                print(f"{report} about {left:.1f} min left", flush=True)
-        while self.progress < 1:
-            before, step_started = self.progress, time.monotonic()
-            report = self.learn_all()
-            taken = time.monotonic() - step_started
-            self.seconds += taken
-            if self.step % 10 == 0:
+                speed = ""
+            else:
+                before, step_started = self.progress, time.monotonic()
+                report, step = self.learn_all(), self.step
+                taken = time.monotonic() - step_started
+                self.seconds += taken
                 left = taken * (1 - self.progress) / max(self.progress - before, 1e-9) / 60
-                print(
-                    f"{report} {tokens / taken:.0f} tokens/s {self.seconds / 60:.1f} min, {left:.1f} left",
-                    flush=True,
-                )
-            if self.progress == 1 or time.monotonic() - last_saved > options.save_every:
+                speed = f" {tokens / taken:.0f} tokens/s {self.seconds / 60:.1f} min,"
+            if step % 10 == 0:
+                print(f"{report}{speed} about {left:.1f} min left", flush=True)
+            if time.monotonic() - last_saved > options.save_every:
                 self.save()
                 last_saved = time.monotonic()
+        self.save()
+
+
+def _told(right: dict[str, float]) -> str:
+    return " ".join(f"{name} {share:.2f}" for name, share in right.items())
 
 
 def main() -> int:

@@ -17,12 +17,10 @@ from pathlib import Path
 ASSETS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ASSETS / "teaching_vlm"))
 
-import captions  # noqa: E402  the grammar lives beside the training script
-import questions  # noqa: E402
-import reasoning  # noqa: E402
-from conversations import multi_turn  # noqa: E402
-from language import Turn  # noqa: E402
-from scenes import Scene, draw, make_scene  # noqa: E402
+from language import Turn  # noqa: E402  the grammar lives beside the training script
+from shapes import captions, questions, reasoning  # noqa: E402
+from shapes.conversations import multi_turn  # noqa: E402
+from shapes.scene import Scene, draw, make_scene  # noqa: E402
 
 QUESTIONS_PER_TOPIC = 20
 MIN_THINGS, MAX_THINGS = 5, 6  # full pictures: long answers
@@ -94,7 +92,7 @@ def make_rows() -> list[Row]:
             turns, attempt = None, 0
             while turns is None:
                 rng = random.Random(f"workload-{topic}-{index}-{attempt}")
-                scene = make_scene(rng, rng.randint(MIN_THINGS, MAX_THINGS))
+                scene = make_scene(rng, num_things=rng.randint(MIN_THINGS, MAX_THINGS))
                 turns = _conversation(topic, index, rng, scene)
                 attempt += 1
             rows.append(Row(topic, turns[-1].kind, scene, tuple(turns)))
@@ -106,7 +104,7 @@ def make_examples() -> list[tuple[Scene, Turn]]:
     examples = []
     for index, (form, num_things, pick) in enumerate(EXAMPLES):
         rng = random.Random(f"example-{index}-{pick}")
-        scene = make_scene(rng, num_things)
+        scene = make_scene(rng, num_things=num_things)
         examples.append((scene, captions.ask(rng, scene, form)))
     return examples
 

@@ -1,106 +1,42 @@
-"""The teaching model, its tokenizer and its processor, built in one place.
+"""The Qwen2.5-VL teaching model: twelve text layers of hidden size 160, four vision layers of 128 with full attention.
 
-A `Qwen2_5_VLForConditionalGeneration` of transformers, deep and narrow as a large model is seen from a decoder: twelve
-text layers of hidden size 160, four vision layers of 128 with full attention, tied embeddings, its own byte-level BPE.
-Pictures of 168 x 168 pixels become 12 x 12 patches and 36 picture tokens.
+Pictures keep their shape: 12 x 12 to 16 x 12 patches of 14 pixels, merged 2 x 2 to 36 to 48 picture tokens.
 """
 
 from __future__ import annotations
 
-import json
-import random
-from collections.abc import Iterator
+from typing import Any
 
-from conversations import converse
-from scenes import BACKGROUNDS, COLORS, PICTURE_SIZE, PLACES, SHAPES, SIZES, make_scene
-from tokenizers import AddedToken, Tokenizer, models, trainers
-from tokenizers.pre_tokenizers import ByteLevel
+import numpy as np
+import torch
+from family import PICTURE_SIZES, TOKEN_SIDE
+from PIL import Image
+from tokenization import END, PADDING, SPECIAL_TOKENS, chat_template, padded_vocabulary
+from torch import Tensor
+from torch.nn import functional
 from transformers import (
-    GenerationConfig,
+    PreTrainedTokenizerBase,
     Qwen2_5_VLConfig,
     Qwen2_5_VLForConditionalGeneration,
     Qwen2_5_VLProcessor,
-    Qwen2Tokenizer,
     Qwen2VLImageProcessor,
     Qwen2VLVideoProcessor,
 )
+from transformers.models.qwen2_5_vl.modeling_qwen2_5_vl import apply_rotary_pos_emb_vision
 
-SYSTEM_PROMPT = "You are a helpful assistant."
-PATCH_SIZE = 14
-MERGE_SIZE = 2
-NUM_PICTURE_TOKENS = (PICTURE_SIZE // (PATCH_SIZE * MERGE_SIZE)) ** 2
-VOCABULARY_LIMIT = 1500
-VOCABULARY_MULTIPLE = 64  # scores are padded to it, as real checkpoints do
-SPECIAL_TOKENS = (
-    "<|endoftext|>",
-    "<|im_start|>",
-    "<|im_end|>",
-    "<|vision_start|>",
-    "<|vision_end|>",
-    "<|image_pad|>",
-    "<|video_pad|>",
-)
-CHAT_TEMPLATE = (
-    "{% for message in messages %}"
-    "{% if loop.first and message['role'] != 'system' %}"
-    "<|im_start|>system\n" + SYSTEM_PROMPT + "<|im_end|>\n"
-    "{% endif %}"
-    "<|im_start|>{{ message['role'] }}\n"
-    "{% if message['content'] is string %}{{ message['content'] }}"
-    "{% else %}{% for content in message['content'] %}"
-    "{% if content['type'] == 'image' or 'image' in content or 'image_url' in content %}"
-    "<|vision_start|><|image_pad|><|vision_end|>"
-    "{% elif content['type'] == 'video' or 'video' in content %}"
-    "<|vision_start|><|video_pad|><|vision_end|>"
-    "{% elif 'text' in content %}{{ content['text'] }}{% endif %}"
-    "{% endfor %}{% endif %}<|im_end|>\n"
-    "{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
+from architectures.base import TEXT_SHAPE, Architecture, Prefix, picture_ids, set_greedy, token_centers
+
+PATCH_SIZE, MERGE_SIZE = 14, 2
+AREAS = [width * height for width, height in PICTURE_SIZES]
+MEAN = np.array([0.48145466, 0.4578275, 0.40821073], dtype=np.float32)
+STD = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32)
+
+CHAT_TEMPLATE = chat_template("<|vision_start|><|image_pad|><|vision_end|>")
 
 
-def _corpus(num_conversations: int) -> Iterator[str]:
-    """Text for the tokenizer: the fact words in every spelling, then conversations as training will see them."""
-    facts = [*COLORS, *SHAPES, *SIZES, *BACKGROUNDS, *" ".join(PLACES).split()]
-    for word in facts:
-        yield from [f"{word} {word}", word.capitalize()] * 500
-    yield from ["system", "user", "assistant", SYSTEM_PROMPT] * 500
-    for index in range(num_conversations):
-        rng = random.Random(f"tokenizer-{index}")
-        for turn in converse(rng, make_scene(rng), (0.35, 0.3, 0.25, 0.0)):
-            yield turn.question
-            yield turn.answer
-
-
-def build_tokenizer(num_conversations: int = 6000) -> Qwen2Tokenizer:
-    """Byte-level BPE trained on the grammar: every byte has an entry, every word of the grammar is one token."""
-    layout = Qwen2Tokenizer().backend_tokenizer  # normaliser, splitter and decoder exactly as Qwen's
-    bpe = Tokenizer(models.BPE())
-    bpe.normalizer, bpe.pre_tokenizer, bpe.decoder = layout.normalizer, layout.pre_tokenizer, layout.decoder
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY_LIMIT - len(SPECIAL_TOKENS),
-        initial_alphabet=ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    bpe.train_from_iterator(_corpus(num_conversations), trainer)
-    trained = json.loads(bpe.to_str())["model"]
-    tokenizer = Qwen2Tokenizer(
-        vocab=trained["vocab"],
-        merges=[tuple(merge) for merge in trained["merges"]],
-        eos_token="<|im_end|>",
-        pad_token="<|endoftext|>",
-        model_max_length=2048,
-    )
-    tokenizer.add_tokens(
-        [AddedToken(token, special=True, normalized=False) for token in SPECIAL_TOKENS], True
-    )
-    tokenizer.chat_template = CHAT_TEMPLATE
-    return tokenizer
-
-
-def build_processor(tokenizer: Qwen2Tokenizer) -> Qwen2_5_VLProcessor:
-    """Processor that brings every picture to about 168 x 168 pixels."""
-    pixels = {"min_pixels": PICTURE_SIZE**2, "max_pixels": PICTURE_SIZE**2}
+def build_processor(tokenizer: PreTrainedTokenizerBase) -> Qwen2_5_VLProcessor:
+    """Processor that leaves the families' pictures as they are and brings every other to a similar area."""
+    pixels = {"min_pixels": min(AREAS), "max_pixels": max(AREAS)}
     patches = {"patch_size": PATCH_SIZE, "merge_size": MERGE_SIZE, "temporal_patch_size": 2}
     return Qwen2_5_VLProcessor(
         image_processor=Qwen2VLImageProcessor(**pixels, **patches),
@@ -110,24 +46,18 @@ def build_processor(tokenizer: Qwen2Tokenizer) -> Qwen2_5_VLProcessor:
     )
 
 
-def build_config(tokenizer: Qwen2Tokenizer) -> Qwen2_5_VLConfig:
-    """Shape of the teaching model. The low rotary base keeps a step of one picture token visible on all three axes."""
+def build_config(tokenizer: PreTrainedTokenizerBase) -> Qwen2_5_VLConfig:
+    """Shape of the model. The low rotary base keeps a step of one picture token visible on all three axes."""
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in SPECIAL_TOKENS}
     return Qwen2_5_VLConfig(
         text_config={
             "model_type": "qwen2_5_vl_text",
-            "vocab_size": -(-len(tokenizer) // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE,
-            "hidden_size": 160,
-            "intermediate_size": 320,
-            "num_hidden_layers": 12,
-            "num_attention_heads": 5,
-            "num_key_value_heads": 5,
-            "max_position_embeddings": 2048,
-            "rms_norm_eps": 1e-6,
-            "rope_parameters": {"rope_type": "default", "rope_theta": 100.0, "mrope_section": [4, 6, 6]},
+            "vocab_size": padded_vocabulary(tokenizer),
+            **TEXT_SHAPE,
+            "rope_parameters": {"rope_type": "default", "rope_theta": 1000.0, "mrope_section": [4, 6, 6]},
             "bos_token_id": None,
-            "eos_token_id": ids["<|im_end|>"],
-            "pad_token_id": ids["<|endoftext|>"],
+            "eos_token_id": ids[END],
+            "pad_token_id": ids[PADDING],
             "tie_word_embeddings": True,
         },
         vision_config={
@@ -139,26 +69,93 @@ def build_config(tokenizer: Qwen2Tokenizer) -> Qwen2_5_VLConfig:
             "patch_size": PATCH_SIZE,
             "spatial_merge_size": MERGE_SIZE,
             "temporal_patch_size": 2,
-            "window_size": PICTURE_SIZE,
-            "out_hidden_size": 160,
+            "window_size": 8 * TOKEN_SIDE,
+            "out_hidden_size": TEXT_SHAPE["hidden_size"],
             "fullatt_block_indexes": [0, 1, 2, 3],
         },
         image_token_id=ids["<|image_pad|>"],
         video_token_id=ids["<|video_pad|>"],
         vision_start_token_id=ids["<|vision_start|>"],
         vision_end_token_id=ids["<|vision_end|>"],
-        eos_token_id=ids["<|im_end|>"],
-        pad_token_id=ids["<|endoftext|>"],
+        eos_token_id=ids[END],
+        pad_token_id=ids[PADDING],
         tie_word_embeddings=True,
     )
 
 
-def build_model(config: Qwen2_5_VLConfig) -> Qwen2_5_VLForConditionalGeneration:
-    """Model with random weights in float32; plain greedy decoding is its default."""
-    model = Qwen2_5_VLForConditionalGeneration(config)
-    model.generation_config = GenerationConfig(
-        do_sample=False,
-        eos_token_id=config.text_config.eos_token_id,
-        pad_token_id=config.text_config.pad_token_id,
+def build_model(tokenizer: PreTrainedTokenizerBase) -> Qwen2_5_VLForConditionalGeneration:
+    return set_greedy(Qwen2_5_VLForConditionalGeneration(build_config(tokenizer)), tokenizer)
+
+
+def prefix(tokenizer: PreTrainedTokenizerBase, size: tuple[int, int]) -> Prefix:
+    """M-RoPE: the picture spans its sides on two axes and nothing in time."""
+    columns, rows = size[0] // TOKEN_SIDE, size[1] // TOKEN_SIDE
+    ids, start = picture_ids(tokenizer, "<|vision_start|>", "<|image_pad|>", rows * columns, "<|vision_end|>")
+    row, column = np.divmod(np.arange(rows * columns), columns)
+    picture = np.stack([np.zeros_like(row), row, column]) + start
+    before = np.broadcast_to(np.arange(start), (3, start))
+    after = start + max(rows, columns)
+    positions = np.concatenate([before, picture, np.full((3, 1), after)], axis=1)
+    return Prefix(ids, positions, after + 1, start, token_centers(columns, rows, *size))
+
+
+def patchify(picture: Image.Image) -> np.ndarray:
+    """Pixels as the processor orders them, one time step: [patches, 588]."""
+    pixels = (np.asarray(picture, dtype=np.float32) / 255 - MEAN) / STD
+    rows, columns = (side // (PATCH_SIZE * MERGE_SIZE) for side in pixels.shape[:2])
+    blocks = pixels.reshape(rows, MERGE_SIZE, PATCH_SIZE, columns, MERGE_SIZE, PATCH_SIZE, 3)
+    return blocks.transpose(0, 3, 1, 4, 6, 2, 5).reshape(-1, 3 * PATCH_SIZE**2)
+
+
+def prepare(pictures: list[Image.Image]) -> list[tuple[tuple[int, int], list[int], Tensor]]:
+    """Pictures of one size share an entry: size, their indices, patches [pictures, patches, 588]."""
+    groups: dict[tuple[int, int], list[int]] = {}
+    for index, picture in enumerate(pictures):
+        groups.setdefault(picture.size, []).append(index)
+    return [
+        (size, indices, torch.from_numpy(np.stack([patchify(pictures[i]) for i in indices])))
+        for size, indices in sorted(groups.items())
+    ]
+
+
+def encode(model: Qwen2_5_VLForConditionalGeneration, prepared: Any) -> list[Tensor]:
+    vectors: dict[int, Tensor] = {}
+    for size, indices, patches in prepared:
+        encoded = _encode_equal(model, patches, size[0] // TOKEN_SIDE, size[1] // TOKEN_SIDE)
+        vectors.update(zip(indices, encoded, strict=True))
+    return [vectors[index] for index in sorted(vectors)]
+
+
+def _encode_equal(
+    model: Qwen2_5_VLForConditionalGeneration, patches: Tensor, columns: int, rows: int
+) -> Tensor:
+    """The tower run batched over pictures of one size, [B, patches, 588] to [B, tokens, hidden_size].
+
+    The weights of both time steps are added up, as a still picture shows the same pixels twice. The result equals
+    transformers' own tower, which takes one picture after the other.
+    """
+    visual = model.model.visual
+    num_pictures, num_patches, _ = patches.shape
+    hidden = functional.linear(patches, visual.patch_embed.proj.weight.sum(2).flatten(1))
+    places = torch.meshgrid(
+        torch.arange(rows * MERGE_SIZE, device=patches.device),
+        torch.arange(columns * MERGE_SIZE, device=patches.device),
+        indexing="ij",
     )
-    return model
+    order = torch.stack(places).reshape(2, rows, MERGE_SIZE, columns, MERGE_SIZE).transpose(2, 3)
+    cos, sin = visual.rotary_pos_emb(hidden, order.reshape(2, num_patches).T)
+    for block in visual.blocks:
+        attention = block.attn
+        query, key, value = (
+            attention.qkv(block.norm1(hidden))
+            .view(num_pictures, num_patches, 3, attention.num_heads, -1)
+            .unbind(2)
+        )
+        query, key = apply_rotary_pos_emb_vision(query, key, cos, sin)
+        mixed = functional.scaled_dot_product_attention(*(x.transpose(1, 2) for x in (query, key, value)))
+        hidden = hidden + attention.proj(mixed.transpose(1, 2).flatten(2))
+        hidden = hidden + block.mlp(block.norm2(hidden))
+    return visual.merger(hidden).view(num_pictures, rows * columns, -1)
+
+
+QWEN = Architecture("qwen", CHAT_TEMPLATE, build_model, build_processor, prefix, prepare, encode)

@@ -9,8 +9,10 @@ import json
 import random
 from collections.abc import Callable
 
-from language import Turn, a, capital, counted, full, join, located, number, plural, short, tally
-from scenes import COLUMNS, ROWS, SIZES, Scene, Thing
+from language import Turn, a, capital, counted, join
+
+from shapes.phrases import distinct, full, located, short
+from shapes.scene import COLUMNS, ROWS, SIZES, Scene, Thing
 
 
 def plain(scene: Scene) -> str:
@@ -105,17 +107,8 @@ def guided(scene: Scene) -> str:
 def by_size(scene: Scene) -> str:
     parts = []
     for size in SIZES:
-        things = [thing for thing in scene.things if thing.size == size]
-        if not things:
-            parts.append(f"No shape is {size}.")
-            continue
-        told = join([f"{a(short(thing))} in the {thing.place}" for thing in things])
-        head = (
-            f"The only {size} shape is"
-            if len(things) == 1
-            else f"The {number(len(things))} {size} shapes are"
-        )
-        parts.append(f"{head} {told}.")
+        told = join([f"{a(short(t))} in the {t.place}" for t in scene.things if t.size == size])
+        parts.append(f"{capital(size)}: {told or 'nothing'}.")
     return " ".join(parts)
 
 
@@ -128,18 +121,17 @@ def backward(scene: Scene) -> str:
 
 def by_color(scene: Scene) -> str:
     parts = []
-    for color, count in tally(thing.color for thing in scene.things):
-        told = join([f"the {t.size} {t.shape} in the {t.place}" for t in scene.things if t.color == color])
-        parts.append(f"{capital(color)} {'is' if count == 1 else 'are'} {told}.")
+    for color in distinct([thing.color for thing in scene.things]):
+        told = join([f"{a(t.size)} {t.shape} in the {t.place}" for t in scene.things if t.color == color])
+        parts.append(f"In {color} I see {told}.")
     return " ".join(parts)
 
 
 def by_shape(scene: Scene) -> str:
     parts = []
-    for shape, count in tally(thing.shape for thing in scene.things):
-        things = [thing for thing in scene.things if thing.shape == shape]
-        told = join([f"{a(t.size)} {t.color} one in the {t.place}" for t in things])
-        parts.append(f"{capital(counted(count, shape))}: {told}.")
+    for shape in distinct([thing.shape for thing in scene.things]):
+        told = join([f"{a(t.size)} {t.color} one in the {t.place}" for t in scene.things if t.shape == shape])
+        parts.append(f"{capital(shape)}: {told}.")
     return " ".join(parts)
 
 
@@ -165,13 +157,12 @@ def in_space(scene: Scene) -> str:
 
 
 def summary(scene: Scene) -> str:
-    colors = join([color for color, _ in tally(thing.color for thing in scene.things)])
-    shapes = join([counted(count, shape) for shape, count in tally(thing.shape for thing in scene.things)])
-    big = sum(thing.size == "big" for thing in scene.things)
-    big_told, small_told = (number(n) if n else "none" for n in (big, len(scene.things) - big))
+    kinds, sizes, colors = (
+        [getattr(thing, key) for thing in scene.things] for key in ("shape", "size", "color")
+    )
     return (
-        f"In short: {shapes} on {scene.background}, {big_told} big and {small_told} small. "
-        f"The {plural('color', len({t.color for t in scene.things}))} used: {colors}."
+        f"In short: {join(kinds)} on {scene.background}. The sizes in that order are {join(sizes)}, "
+        f"the colors {join(colors)}. That makes {counted(len(kinds), 'shape')} in all."
     )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable
 
-import captions
-import questions
-import reasoning
-from language import Turn, a, capital, counted, full, join, located, number, short, unique_names
-from scenes import PLACES, Scene, Thing
+from family import CAPTION, DRILL, GENERAL, MULTI_TURN, REASONING
+from language import Turn, a, capital, counted, join
+
+from shapes import captions, questions, reasoning
+from shapes.phrases import conclude, full, located, short, unique_names, walk
+from shapes.scene import PLACES, Scene, Thing
 
 TOPIC = "multi-turn conversation"
 
@@ -29,14 +30,17 @@ def _about(rng: random.Random, scene: Scene, thing: Thing) -> Turn:
 
 def _about_it(rng: random.Random, scene: Scene, thing: Thing) -> list[Turn]:
     """Follow-ups about the thing the conversation is about, in random order."""
-    twins = [other for other in scene.things if other is not thing and other.color == thing.color]
-    kin = [other for other in scene.things if other is not thing and other.shape == thing.shape]
     others = [other for other in scene.things if other is not thing]
 
-    def told(found: list[Thing], noun: str) -> str:
-        if not found:
-            return f"No, it is the only {noun}."
-        return f"Yes, there is also {join([located(other) for other in found])}."
+    def told(attribute: str) -> str:
+        value = getattr(thing, attribute)
+        if not others:
+            return f"It is {value if attribute == 'color' else a(value)}, and there is no other shape."
+        values = [getattr(other, attribute) for other in others]
+        verdict = "yes" if value in values else "no"
+        if attribute == "color":
+            return f"It is {value}, and the others are {join(values)}, so {verdict}."
+        return f"It is {a(value)}, and the others are {join([a(v) for v in values])}, so {verdict}."
 
     elsewhere = (
         f"Besides it there is {join([located(o) for o in others])}." if others else "Nothing else is there."
@@ -44,10 +48,8 @@ def _about_it(rng: random.Random, scene: Scene, thing: Thing) -> list[Turn]:
     turns = [
         Turn("Is it big or small?", f"It is {thing.size}.", "follow-up", TOPIC),
         Turn("Where exactly is it?", f"It lies in the {thing.place} of the picture.", "follow-up", TOPIC),
-        Turn(
-            "Is there another one of the same color?", told(twins, f"{thing.color} shape"), "follow-up", TOPIC
-        ),
-        Turn("Is there another one of the same shape?", told(kin, thing.shape), "follow-up", TOPIC),
+        Turn("Is there another one of the same color?", told("color"), "follow-up", TOPIC),
+        Turn("Is there another one of the same shape?", told("shape"), "follow-up", TOPIC),
         Turn("What else is in the picture?", elsewhere, "follow-up", TOPIC),
         Turn("And the background?", f"It lies on a {scene.background} background.", "follow-up", TOPIC),
     ]
@@ -58,25 +60,12 @@ def _about_it(rng: random.Random, scene: Scene, thing: Thing) -> list[Turn]:
 def _about_all(rng: random.Random, scene: Scene) -> list[Turn]:
     """Follow-ups to a description: how many of them, and the same thing told in another form."""
     color = rng.choice(scene.things).color
-    found = [thing for thing in scene.things if thing.color == color]
-    big = [thing for thing in scene.things if thing.size == "big"]
-    verb = "is" if len(found) == 1 else "are"
-    biggest = (
-        f"The big ones are {join([f'the {short(t)}' for t in big])}."
-        if len(big) > 1
-        else "None of them is big."
-    )
-    if len(big) == 1:
-        biggest = f"Only the {short(big[0])} is big."
-    places = join([f"the {thing.place}" for thing in found])
+    found = sum(thing.color == color for thing in scene.things)
+    counting = f"{walk(scene.things, 'color', color)} {conclude(found, f'{color} shape')}"
+    sizes = join([f"the {short(thing)} is {thing.size}" for thing in scene.things])
     turns = [
-        Turn(
-            f"How many of them are {color}?",
-            f"{capital(number(len(found)))} of them {verb} {color}, in {places}.",
-            "follow-up",
-            TOPIC,
-        ),
-        Turn("Which of them are big?", biggest, "follow-up", TOPIC),
+        Turn(f"How many of them are {color}?", counting, "count", TOPIC),
+        Turn("How big are they?", f"{capital(sizes)}.", "follow-up", TOPIC),
         Turn("Say that as a list.", captions.bullets(scene), "follow-up", TOPIC),
         Turn("Now the same as a table.", captions.as_table(scene), "follow-up", TOPIC),
         Turn("Now the same row by row.", captions.by_rows(scene), "follow-up", TOPIC),
@@ -100,26 +89,35 @@ def multi_turn(rng: random.Random, scene: Scene, num_turns: int) -> list[Turn]:
     return [captions.ask(rng, scene, form), *_about_all(rng, scene)[: num_turns - 1]]
 
 
-DRILL = (
-    questions.count, questions.count, questions.count, reasoning.count_aloud,
-    questions.color, questions.shape, questions.position, questions.size,
+DRILLED = (
+    questions.count, questions.count, questions.count, questions.count, reasoning.count_aloud,
+    questions.position, questions.exists, questions.palette, questions.neighbor, questions.where_color,
+    reasoning.commonest, reasoning.compare_counts, reasoning.compare_heights, reasoning.compare_sizes,
+    reasoning.odd_one, reasoning.check_each, reasoning.take_away,
 )  # fmt: skip
 
 
 def drill(rng: random.Random, scene: Scene) -> Turn:
-    """Counting and finding: the questions that take longest to learn."""
+    """Counting and search by one attribute: the questions that take longest to learn."""
     while True:
-        asker = rng.choice(DRILL)
+        asker = rng.choice(DRILLED)
         turn = asker(rng, scene)
         if turn is not None:
             return turn
 
 
-def converse(rng: random.Random, scene: Scene, shares: Sequence[float]) -> list[Turn]:
-    """A conversation of any kind; `shares` of captions, short questions, reasoning, drill; the rest multi-turn."""
-    draw = rng.random()
-    for share, asker in zip(shares, (captions.ask, questions.ask, reasoning.ask, drill), strict=True):
-        if draw < share:
-            return [asker(rng, scene)]
-        draw -= share
+def _one(ask: Callable[[random.Random, Scene], Turn]) -> Callable[[random.Random, Scene], list[Turn]]:
+    return lambda rng, scene: [ask(rng, scene)]
+
+
+def _several(rng: random.Random, scene: Scene) -> list[Turn]:
     return multi_turn(rng, scene, rng.choice((2, 2, 3)))
+
+
+CONVERSATIONS = {
+    GENERAL: _one(questions.ask),
+    CAPTION: _one(captions.ask),
+    REASONING: _one(reasoning.ask),
+    MULTI_TURN: _several,
+    DRILL: _one(drill),
+}

@@ -8,21 +8,10 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from language import (
-    Turn,
-    a,
-    capital,
-    counted,
-    full,
-    join,
-    located,
-    number,
-    plural,
-    short,
-    tally,
-    unique_names,
-)
-from scenes import COLORS, COLUMNS, PLACES, ROWS, SHAPES, SIZES, Scene, Thing
+from language import Turn, a, capital, counted, join, plural
+
+from shapes.phrases import conclude, distinct, full, short, unique_names, walk
+from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SHAPES, SIZES, Scene, Thing
 
 TOPIC = "general vqa"
 
@@ -97,14 +86,13 @@ def position(rng: random.Random, scene: Scene) -> Turn | None:
     if not things:
         return None
     thing = rng.choice(things)
-    if rng.random() < 0.5:
+    if rng.random() < 0.6:
         return Turn(
             f"Where is the {short(thing)}?", f"The {short(thing)} is in the {thing.place}.", "position", TOPIC
         )
-    kin = [t for t in scene.things if t.shape == thing.shape]
-    places = join([f"the {t.place}" for t in kin])
-    verb = "lies" if len(kin) == 1 else "lie"
-    answer = f"The {plural(thing.shape, len(kin))} {verb} in {places}."
+    told = [f"the {other.place} holds {a(other.shape)}" for other in scene.things]
+    found = sum(other.shape == thing.shape for other in scene.things)
+    answer = f"{capital(join(told))}. {conclude(found, thing.shape)}"
     return Turn(f"Where do you find {plural(thing.shape, 2)}?", answer, "position", TOPIC)
 
 
@@ -119,7 +107,7 @@ def background(rng: random.Random, scene: Scene) -> Turn:
 
 
 def count(rng: random.Random, scene: Scene) -> Turn:
-    """How many things there are, or how many of one colour, shape or size."""
+    """How many things there are, or how many of one colour, shape or size, counted one after the other."""
     total = len(scene.things)
     form = rng.randrange(5)
     if form == 0:
@@ -130,91 +118,89 @@ def count(rng: random.Random, scene: Scene) -> Turn:
             "count",
             TOPIC,
         )
-    if form == 1:
-        value = rng.choice([t.color for t in scene.things] if rng.random() < 0.75 else list(COLORS))
-        found, noun = [t for t in scene.things if t.color == value], f"{value} shape"
-    elif form == 2:
-        value = rng.choice(SIZES)
-        found, noun = [t for t in scene.things if t.size == value], f"{value} shape"
-    else:
-        value = rng.choice([t.shape for t in scene.things] if rng.random() < 0.75 else SHAPES)
-        found, noun = [t for t in scene.things if t.shape == value], value
-    question = f"How many {plural(noun, 2)} are there?"
-    if not found:
-        return Turn(question, f"There are no {plural(noun, 2)} in the picture.", "count", TOPIC)
-    verb = "is" if len(found) == 1 else "are"
-    if form == 4:
-        question = f"How many {plural(noun, 2)} are there, and where?"
-        places = join([f"the {t.place}" for t in found])
-        return Turn(question, f"There {verb} {counted(len(found), noun)}, in {places}.", "count", TOPIC)
-    return Turn(question, f"There {verb} {counted(len(found), noun)} in the picture.", "count", TOPIC)
+    attribute = ("color", "size", "shape", "shape")[form - 1]
+    all_values = {"color": tuple(COLORS), "size": SIZES, "shape": SHAPES}[attribute]
+    values = [getattr(thing, attribute) for thing in scene.things]
+    value = rng.choice(values if rng.random() < 0.75 else all_values)
+    noun = value if attribute == "shape" else f"{value} shape"
+    where = form == 4
+    question = f"How many {plural(noun, 2)} are there{', and where' if where else ''}?"
+    counting = walk(scene.things, attribute, value, where)
+    return Turn(question, f"{counting} {conclude(values.count(value), noun)}", "count", TOPIC)
 
 
 def exists(rng: random.Random, scene: Scene) -> Turn:
-    """Yes or no, with the reason."""
+    """Yes or no, behind what there is."""
     if rng.random() < 0.5:
         thing = rng.choice(scene.things)
         color_asked, shape_asked = thing.color, thing.shape
     else:
         color_asked, shape_asked = rng.choice(scene.things).color, rng.choice(SHAPES)
-    found = [t for t in scene.things if (t.color, t.shape) == (color_asked, shape_asked)]
-    question = f"Is there {a(f'{color_asked} {shape_asked}')}?"
-    kin = [t for t in scene.things if t.shape == shape_asked]
-    if found:
-        places = join([f"the {t.place}" for t in found])
-        return Turn(question, f"Yes, there is {a(short(found[0]))} in {places}.", "exists", TOPIC)
-    if kin:
-        colors = join([name for name, _ in tally(t.color for t in kin)])
-        verb = "is" if len(kin) == 1 else "are"
-        reason = f"the {plural(shape_asked, len(kin))} {verb} {colors}"
-    else:
-        reason = f"the picture has no {shape_asked} at all"
-    return Turn(question, f"No, {reason}.", "exists", TOPIC)
+    asked = f"{color_asked} {shape_asked}"
+    looked = []
+    for thing in scene.things:
+        verdict = "yes" if short(thing) == asked else "no"
+        looked.append(f"Is the shape in the {thing.place} {a(asked)}? It is {a(short(thing))}: {verdict}.")
+    found = any(short(thing) == asked for thing in scene.things)
+    end = f"So yes, there is {a(asked)}" if found else f"So no, there is no {asked}"
+    return Turn(f"Is there {a(asked)}?", f"{' '.join(looked)} {end}.", "exists", TOPIC)
+
+
+SIDES = {"above": (-1, 0), "to the left of": (0, -1), "to the right of": (0, 1), "below": (1, 0)}
+
+
+def _beside(thing: Thing) -> list[tuple[str, int]]:
+    """The sides of `thing` that lie in the picture, and their cells."""
+    return [
+        (side, thing.cell + 3 * down + right)
+        for side, (down, right) in SIDES.items()
+        if 0 <= thing.row + down < 3 and 0 <= thing.column + right < 3
+    ]
 
 
 def neighbor(rng: random.Random, scene: Scene) -> Turn | None:
-    """What lies directly beside a thing."""
-    steps = {"to the left of": (0, -1), "to the right of": (0, 1), "above": (-1, 0), "below": (1, 0)}
-    choices = []
-    for thing in unique_names(scene):
-        for side, (down, right) in steps.items():
-            if 0 <= thing.row + down < 3 and 0 <= thing.column + right < 3:
-                choices.append((thing, side, scene.at(thing.cell + 3 * down + right)))
+    """What lies directly beside a thing: first where the thing is, then the place beside it, then what that holds."""
+    choices = [(thing, side, cell) for thing in unique_names(scene) for side, cell in _beside(thing)]
     if not choices:
         return None
-    occupied = [choice for choice in choices if choice[2] is not None]
-    thing, side, other = rng.choice(occupied if occupied and rng.random() < 0.7 else choices)
-    question = f"What is directly {side} the {short(thing)}?"
-    found = a(full(other)) if other else "nothing"
-    return Turn(question, f"Directly {side} the {short(thing)} there is {found}.", "neighbor", TOPIC)
+    occupied = [choice for choice in choices if scene.at(choice[2]) is not None]
+    thing, side, cell = rng.choice(occupied if occupied and rng.random() < 0.7 else choices)
+    other = scene.at(cell)
+    answer = (
+        f"The {short(thing)} is in the {thing.place}. Directly {side} it is the {PLACES[cell]}, "
+        f"and there is {a(full(other)) if other else 'nothing'}."
+    )
+    return Turn(f"What is directly {side} the {short(thing)}?", answer, "neighbor", TOPIC)
 
 
 def palette(rng: random.Random, scene: Scene) -> Turn:
-    """Which colours or shapes occur."""
-    if rng.random() < 0.5:
-        colors = join([name for name, _ in tally(t.color for t in scene.things)])
-        return Turn("Which colors do the shapes have?", f"The shapes are {colors}.", "palette", TOPIC)
-    kinds = [name for name, _ in tally(t.shape for t in scene.things)]
-    answer = f"The picture has {number(len(kinds))} {plural('kind', len(kinds))} of shapes: {join(kinds)}."
+    """Which colours or shapes occur: all of them in reading order, then each once."""
+    attribute = rng.choice(("color", "shape"))
+    values = [getattr(thing, attribute) for thing in scene.things]
+    kinds = distinct(values)
+    told = f"One after the other I see {join(values)}."
+    if attribute == "color":
+        answer = f"{told} That makes {counted(len(kinds), 'color')}: {join(kinds)}."
+        return Turn("Which colors do the shapes have?", answer, "palette", TOPIC)
+    answer = f"{told} That makes {counted(len(kinds), 'kind')} of shapes: {join(kinds)}."
     return Turn("Which kinds of shapes are there?", answer, "palette", TOPIC)
 
 
 def everything(rng: random.Random, scene: Scene) -> Turn | None:
-    """All about one thing, as a sentence of facts."""
+    """All about one thing, and what each place beside it holds."""
     things = unique_names(scene)
     if not things:
         return None
     thing = rng.choice(things)
-    beside = [
-        other
-        for other in scene.things
-        if other is not thing and abs(other.row - thing.row) + abs(other.column - thing.column) == 1
-    ]
-    near = f"It touches {join([located(other) for other in beside])}" if beside else "Nothing is next to it"
+    told = []
+    for side, cell in _beside(thing):
+        other = scene.at(cell)
+        told.append(
+            f"{capital(side)} it, in the {PLACES[cell]}, there is {a(full(other)) if other else 'nothing'}."
+        )
     answer = (
-        f"The {short(thing)} is {thing.size} and lies in the {thing.place} of the picture. {near}. "
-        f"It is one of {counted(len(scene.things), 'shape')}."
-    ).replace("It is one of one shape.", "It is the only shape.")
+        f"The {short(thing)} is {thing.size} and lies in the {thing.place} of the picture. {' '.join(told)}"
+    )
     return Turn(f"Tell me everything about the {short(thing)}.", answer, "everything", TOPIC)
 
 
@@ -234,17 +220,15 @@ def line(rng: random.Random, scene: Scene) -> Turn:
 
 
 def where_color(rng: random.Random, scene: Scene) -> Turn:
-    """All things of one colour with their sizes and places."""
+    """All things of one colour, found by looking at every place that holds something."""
     color_asked = rng.choice([thing.color for thing in scene.things])
-    found = [thing for thing in scene.things if thing.color == color_asked]
-    told = join([f"a {t.size} {t.shape} in the {t.place}" for t in found])
-    rest = len(scene.things) - len(found)
-    others = (
-        f"The {counted(rest, 'other shape')} {'has' if rest == 1 else 'have'} another color"
-        if rest
-        else "Nothing else is there"
-    )
-    answer = f"In {color_asked} there {'is' if len(found) == 1 else 'are'} {told}. {others}."
+    looked = []
+    for thing in scene.things:
+        verdict = "yes" if thing.color == color_asked else "no"
+        name = f"{thing.size} {thing.shape} in the {thing.place}"
+        looked.append(f"Is the {name} {color_asked}? It is {thing.color}: {verdict}.")
+    found = sum(thing.color == color_asked for thing in scene.things)
+    answer = f"{' '.join(looked)} {conclude(found, f'{color_asked} shape')}"
     return Turn(f"What do you find in {color_asked}?", answer, "where color", TOPIC)
 
 

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
-from language import (
-    NUMBERS,
-    ORDINALS,
-    Turn,
-    a,
-    capital,
-    counted,
-    full,
-    join,
-    located,
-    number,
-    plural,
-    short,
-    tally,
-    unique_names,
-)
-from scenes import COLORS, COLUMNS, PLACES, ROWS, SIZES, Scene
+from language import NUMBERS, ORDINALS, Turn, a, capital, counted, join, number, plural, tally
+
+from shapes.phrases import check, distinct, full, located, short, unique_names, walk
+from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SIZES, Scene
 
 TOPIC = "complex reasoning pro"
 
@@ -47,43 +35,49 @@ def count_aloud(rng: random.Random, scene: Scene) -> Turn:
 
 
 def compare_counts(rng: random.Random, scene: Scene) -> Turn | None:
+    """Two kinds counted side by side, then compared."""
     attribute = rng.choice(("shape", "color"))
     counts = tally(getattr(thing, attribute) for thing in scene.things)
     if len(counts) < 2:
         return None
     (one, many), (other, few) = rng.sample(counts, 2)
-    name = (lambda v, n: counted(n, v)) if attribute == "shape" else (lambda v, n: counted(n, f"{v} shape"))
-    names = [plural(v, 2) if attribute == "shape" else f"{v} shapes" for v in (one, other)]
-    question = f"Are there more {names[0]} or more {names[1]}?"
-    seen = f"I count {name(one, many)} and {name(other, few)}"
+    nouns = [value if attribute == "shape" else f"{value} shape" for value in (one, other)]
+    question = f"Are there more {plural(nouns[0], 2)} or more {plural(nouns[1], 2)}?"
+    looked = [walk(scene.things, attribute, value) for value in (one, other)]
+    end = f"That is {counted(many, nouns[0])} and {counted(few, nouns[1])}"
     if many == few:
-        return Turn(question, f"{seen}, so it is a tie.", "compare counts", TOPIC)
-    winner = names[0] if many > few else names[1]
-    answer = f"{seen}, so there are more {winner}, by {number(abs(many - few))}."
-    return Turn(question, answer, "compare counts", TOPIC)
+        return Turn(question, f"{' '.join(looked)} {end}, so it is a tie.", "count", TOPIC)
+    winner = plural(nouns[0] if many > few else nouns[1], 2)
+    answer = f"{' '.join(looked)} {end}, so there are more {winner}, by {number(abs(many - few))}."
+    return Turn(question, answer, "count", TOPIC)
 
 
 def take_away(rng: random.Random, scene: Scene) -> Turn | None:
+    """What stays when all things of one kind go, decided thing by thing."""
     if len(scene.things) < 2:
         return None
     attribute = rng.choice(("shape", "color", "size"))
     value = rng.choice([getattr(thing, attribute) for thing in scene.things])
     noun = value if attribute == "shape" else f"{value} shape"
-    gone = [thing for thing in scene.things if getattr(thing, attribute) == value]
-    left = [thing for thing in scene.things if thing not in gone]
-    answer = (
-        f"There are {counted(len(scene.things), 'shape')}, and {number(len(gone))} of them {_verb(len(gone))} "
-        f"{plural(noun, len(gone)) if attribute == 'shape' else value}. "
-        f"{capital(number(len(scene.things)))} minus {number(len(gone))} is {number(len(left))}. "
+    looked, left = [], 0
+    for thing in scene.things:
+        stays = getattr(thing, attribute) != value
+        left += stays
+        fate = f"stays, {number(left)}" if stays else "goes"
+        looked.append(f"{check(thing, attribute, value, where=True)}: {fate}.")
+    end = (
+        f"So {counted(left, 'shape')} {'remains' if left == 1 else 'remain'}."
+        if left
+        else "So nothing remains."
     )
-    answer += f"What remains: {join([located(thing) for thing in left])}." if left else "Nothing remains."
-    return Turn(f"If all {plural(noun, 2)} are taken away, what remains?", answer, "take away", TOPIC)
+    question = f"If all {plural(noun, 2)} are taken away, what remains?"
+    return Turn(question, f"{' '.join(looked)} {end}", "take away", TOPIC)
 
 
 def fullest(rng: random.Random, scene: Scene) -> Turn:
     lines, key = rng.choice(((("row"), ROWS), (("column"), COLUMNS)))
     counts = [sum((t.row if lines == "row" else t.column) == i for t in scene.things) for i in range(3)]
-    told = join(
+    said = join(
         [f"the {name} {lines} has {number(n) if n else 'none'}" for name, n in zip(key, counts, strict=True)]
     )
     best = [name for name, n in zip(key, counts, strict=True) if n == max(counts)]
@@ -91,7 +85,7 @@ def fullest(rng: random.Random, scene: Scene) -> Turn:
         end = f"So the {best[0]} {lines} has the most"
     else:
         end = f"So the {join(best)} {lines}s share the first place"
-    return Turn(f"Which {lines} has the most shapes?", f"{capital(told)}. {end}.", "fullest", TOPIC)
+    return Turn(f"Which {lines} has the most shapes?", f"{capital(said)}. {end}.", "fullest", TOPIC)
 
 
 def compare_sizes(rng: random.Random, scene: Scene) -> Turn | None:
@@ -100,13 +94,9 @@ def compare_sizes(rng: random.Random, scene: Scene) -> Turn | None:
         return None
     one, other = rng.sample(things, 2)
     question = f"Is the {short(one)} bigger than the {short(other)}?"
-    if one.size == other.size:
-        answer = f"No, the {short(one)} and the {short(other)} are both {one.size}."
-    elif one.size == "big":
-        answer = f"Yes, the {short(one)} is big, while the {short(other)} is small."
-    else:
-        answer = f"No, the {short(one)} is small, but the {short(other)} is big."
-    return Turn(question, answer, "compare sizes", TOPIC)
+    said = f"The {short(one)} is {one.size}, and the {short(other)} is {other.size}"
+    verdict = "yes" if (one.size, other.size) == ("big", "small") else "no"
+    return Turn(question, f"{said}, so {verdict}.", "compare sizes", TOPIC)
 
 
 def compare_heights(rng: random.Random, scene: Scene) -> Turn | None:
@@ -115,28 +105,21 @@ def compare_heights(rng: random.Random, scene: Scene) -> Turn | None:
         return None
     one, other = rng.sample(things, 2)
     question = f"Which one is higher, the {short(one)} or the {short(other)}?"
+    said = f"The {short(one)} is in the {ROWS[one.row]} row, and the {short(other)} is in the {ROWS[other.row]} row"
     if one.row == other.row:
-        answer = f"Neither: both the {short(one)} and the {short(other)} are in the {ROWS[one.row]} row."
-    else:
-        high, low = sorted((one, other), key=lambda thing: thing.row)
-        answer = (
-            f"The {short(high)} is higher. It is in the {ROWS[high.row]} row, "
-            f"and the {short(low)} is in the {ROWS[low.row]} row."
-        )
-    return Turn(question, answer, "compare heights", TOPIC)
+        return Turn(question, f"{said}, so neither is higher.", "compare heights", TOPIC)
+    high = min((one, other), key=lambda thing: thing.row)
+    return Turn(question, f"{said}, so the {short(high)} is higher.", "compare heights", TOPIC)
 
 
 def all_same(rng: random.Random, scene: Scene) -> Turn | None:
     if len(scene.things) < 2:
         return None
     attribute = rng.choice(("color", "size"))
-    question = f"Do all shapes have the same {attribute}? Explain."
-    groups = tally(getattr(thing, attribute) for thing in scene.things)
-    if len(groups) == 1:
-        count = "both" if len(scene.things) == 2 else f"all {number(len(scene.things))}"
-        return Turn(question, f"Yes, {count} of them are {groups[0][0]}.", "all same", TOPIC)
-    told = join([f"{number(n)} {_verb(n)} {value}" for value, n in groups])
-    return Turn(question, f"No, they differ: {told}.", "all same", TOPIC)
+    values = [getattr(thing, attribute) for thing in scene.things]
+    end = f"So yes, all of them are {values[0]}" if len(set(values)) == 1 else "So no, they differ"
+    answer = f"One after the other they are {join(values)}. {end}."
+    return Turn(f"Do all shapes have the same {attribute}? Explain.", answer, "all same", TOPIC)
 
 
 def empty_places(rng: random.Random, scene: Scene) -> Turn:
@@ -164,30 +147,33 @@ def rank(rng: random.Random, scene: Scene) -> Turn | None:
 
 
 def odd_one(rng: random.Random, scene: Scene) -> Turn | None:
-    """The thing that alone has its size, if there is one."""
+    """The thing that alone has its size, if there is one, found by counting both sizes."""
     if len(scene.things) < 3:
         return None
-    groups = tally(thing.size for thing in scene.things)
-    question = "Which shape differs in size from all others?"
-    if len(groups) == 2 and groups[1][1] == 1:
-        thing = next(t for t in scene.things if t.size == groups[1][0])
-        answer = (
-            f"The {short(thing)} in the {thing.place}: it is {thing.size}, and all others are {groups[0][0]}."
-        )
+    seen: Counter[str] = Counter()
+    said = []
+    for thing in scene.things:
+        seen[thing.size] += 1
+        said.append(f"the {short(thing)} is {thing.size} number {number(seen[thing.size])}")
+    alone = [thing for thing in scene.things if seen[thing.size] == 1]
+    if len(alone) == 1 and len(scene.things) > 2:
+        end = f"So it is the {short(alone[0])}: no other one is {alone[0].size}"
     else:
-        told = join([f"{number(n)} shapes are {value}" for value, n in groups])
-        answer = f"None of them does, because {told}."
-    return Turn(question, answer, "odd one", TOPIC)
+        end = "So none of them does"
+    question = "Which shape differs in size from all others?"
+    return Turn(question, f"{capital(join(said))}. {end}.", "odd one", TOPIC)
 
 
 def commonest(rng: random.Random, scene: Scene) -> Turn:
+    """Every value with its number so far, then the highest."""
     attribute = rng.choice(("color", "shape"))
-    groups = tally(getattr(thing, attribute) for thing in scene.things)
-    told = join([f"{value} {'once' if n == 1 else number(n) + ' times'}" for value, n in groups])
-    best = [value for value, n in groups if n == groups[0][1]]
+    values = [getattr(thing, attribute) for thing in scene.things]
+    said = [f"{value} number {number(values[: i + 1].count(value))}" for i, value in enumerate(values)]
+    most = max(values.count(value) for value in values)
+    best = [value for value in distinct(values) if values.count(value) == most]
     end = f"So {best[0]} is the most common" if len(best) == 1 else f"So {join(best)} are equally common"
-    answer = f"I find {told}. {end}."
-    return Turn(f"Which {attribute} is the most common? Explain step by step.", answer, "commonest", TOPIC)
+    question = f"Which {attribute} is the most common? Explain step by step."
+    return Turn(question, f"I find {join(said)}. {end}.", "commonest", TOPIC)
 
 
 def compare_pair(rng: random.Random, scene: Scene) -> Turn | None:
@@ -199,9 +185,9 @@ def compare_pair(rng: random.Random, scene: Scene) -> Turn | None:
     names = ("color", "shape", "size")
     same = [name for name in names if getattr(one, name) == getattr(other, name)]
     differ = [name for name in names if name not in same]
-    told = [f"the {short(thing)} is {thing.size} and lies in the {thing.place}" for thing in (one, other)]
+    said = [f"the {short(thing)} is {thing.size} and lies in the {thing.place}" for thing in (one, other)]
     end = f"They differ in {join(differ)}" + (f", but have the same {join(same)}" if same else "")
-    answer = f"{capital(told[0])}, while {told[1]}. {end}."
+    answer = f"{capital(said[0])}, while {said[1]}. {end}."
     return Turn(f"Compare the {short(one)} with the {short(other)}.", answer, "compare pair", TOPIC)
 
 
@@ -223,33 +209,33 @@ def repaint(rng: random.Random, scene: Scene) -> Turn | None:
     """The picture after one colour has become another."""
     old = rng.choice([thing.color for thing in scene.things])
     new = rng.choice([color for color in COLORS if color != old])
-    told = [
-        f"{a(f'{thing.size} {new if thing.color == old else thing.color} {thing.shape}')} in the {thing.place}"
+    said = [
+        f"{a(f'{thing.size} {new} {thing.shape}')} instead of {a(old)} one in the {thing.place}"
+        if thing.color == old
+        else located(thing)
         for thing in scene.things
     ]
-    changed = sum(thing.color == old for thing in scene.things)
-    answer = f"{capital(counted(changed, 'shape'))} would change. Then there would be {join(told)}."
-    return Turn(f"If all {old} shapes turn {new}, what do you see?", answer, "repaint", TOPIC)
+    return Turn(f"If all {old} shapes turn {new}, what do you see?", f"I see {join(said)}.", "repaint", TOPIC)
 
 
 def big_and_small(rng: random.Random, scene: Scene) -> Turn | None:
-    """Both sizes listed, counted and compared."""
+    """Both sizes counted side by side and compared."""
     if len(scene.things) < 2:
         return None
-    groups = [[thing for thing in scene.things if thing.size == size] for size in SIZES]
-    lists = [join([f"the {short(thing)} in the {thing.place}" for thing in group]) for group in groups]
-    told = [
-        f"{capital(size)}: {things or 'nothing'}, so {number(len(group))}."
-        for size, things, group in zip(SIZES, lists, groups, strict=True)
-    ]
-    big, small = len(groups[0]), len(groups[1])
+    seen: Counter[str] = Counter()
+    said = []
+    for thing in scene.things:
+        seen[thing.size] += 1
+        said.append(f"The {short(thing)} in the {thing.place} is {thing.size}, {number(seen[thing.size])}.")
+    big, small = (seen[size] for size in SIZES)
     end = (
-        f"There are more {SIZES[big < small]} shapes, by {number(abs(big - small))}."
+        f"That is {number(big)} big and {number(small)} small, so there are more {SIZES[big < small]} ones, "
+        f"by {number(abs(big - small))}."
         if big != small
         else "It is a tie."
     )
     question = "Are there more big or more small shapes? List them all."
-    return Turn(question, f"{' '.join(told)} {end}", "big and small", TOPIC)
+    return Turn(question, f"{' '.join(said)} {end}", "count", TOPIC)
 
 
 def check_each(rng: random.Random, scene: Scene) -> Turn | None:
@@ -257,12 +243,20 @@ def check_each(rng: random.Random, scene: Scene) -> Turn | None:
     if len(scene.things) < 2:
         return None
     thing = rng.choice(scene.things)
-    kin = [other for other in scene.things if other.shape == thing.shape]
-    told = " ".join(f"The {other.shape} in the {other.place} is {other.color}." for other in kin)
-    true = all(other.color == thing.color for other in kin)
+    said = []
+    for other in scene.things:
+        seen = f"Is the shape in the {other.place} {a(thing.shape)}? It is {a(other.shape)}: "
+        if other.shape != thing.shape:
+            said.append(f"{seen}no.")
+            continue
+        verdict = "yes" if other.color == thing.color else "no"
+        said.append(f"{seen}yes. Is it {thing.color}? It is {other.color}: {verdict}.")
+    true = all(other.color == thing.color for other in scene.things if other.shape == thing.shape)
     kind = plural(thing.shape, 2)
     end = f"So yes, all {kind} are {thing.color}." if true else f"So no, not all {kind} are {thing.color}."
-    return Turn(f"Are all {kind} {thing.color}? Check each one.", f"{told} {end}", "check each", TOPIC)
+    return Turn(
+        f"Are all {kind} {thing.color}? Check each one.", f"{' '.join(said)} {end}", "check each", TOPIC
+    )
 
 
 ASKERS = (

@@ -43,7 +43,7 @@ PLACES = (
 )  # fmt: skip
 ROWS = ("top", "middle", "bottom")
 COLUMNS = ("left", "center", "right")
-MAX_THINGS = 6
+MAX_THINGS, EASY_THINGS = 6, 3
 
 
 @dataclass(frozen=True)
@@ -91,12 +91,12 @@ def _jitter(rng: random.Random, rgb: tuple[int, int, int], spread: int) -> tuple
     return tuple(min(255, max(0, value + rng.randint(-spread, spread))) for value in rgb)
 
 
-def make_scene(rng: random.Random, num_things: int | None = None) -> Scene:
-    """Draw a scene's contents from `rng`; `num_things` in 1..6 or None for any.
+def make_scene(rng: random.Random, easy: bool = False, num_things: int | None = None) -> Scene:
+    """Draw a scene's contents from `rng`; `num_things` in 1..6, or None for any (at most 3 where `easy`).
 
     Colours and shapes come from a random part of the palette, so that repeats (and so counting) are common.
     """
-    count = rng.randint(1, MAX_THINGS) if num_things is None else num_things
+    count = rng.randint(1, EASY_THINGS if easy else MAX_THINGS) if num_things is None else num_things
     if not 1 <= count <= MAX_THINGS:
         raise ValueError(f"num_things must lie in 1..{MAX_THINGS}; got num_things={count}")
     colors = rng.sample(list(COLORS), rng.randint(2, len(COLORS)))

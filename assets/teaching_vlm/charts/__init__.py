@@ -1,0 +1,1 @@
+"""Bar and line charts with printed values."""

@@ -1,0 +1,49 @@
+"""Drill on charts: one fact in few words, on what takes longest to learn."""
+
+from __future__ import annotations
+
+import random
+
+from family import DRILL
+from language import NUMBERS, ORDINALS, Turn
+
+from charts.phrases import climb, pairs, put_in_order, ranked, title, walk
+from charts.scene import LINE, Chart
+
+
+def drill(rng: random.Random, chart: Chart) -> list[Turn]:
+    """One fact in few words: a value, a label by its place, a color; or a row, the highest, the order, the number."""
+    position = rng.randrange(len(chart.labels))
+    label, shown, shade = chart.labels[position], chart.values[position], chart.colors[position]
+    place = ORDINALS[position]
+    asked = [
+        ("value", f"Value of {label}?", f"It is {shown}."),
+        ("value", f"Value of {label}?", f"It is {shown}."),
+        ("value", f"Which value is the {place}?", f"It is {shown}."),
+        ("label", f"Which label is the {place}?", f"It is {label}."),
+        ("label", f"Which label has {shown}?", f"It is {label}."),
+        ("label", "Read all labels.", f"They are {', '.join(chart.labels)}."),
+        ("value", "Read all numbers.", f"They are {', '.join(map(str, chart.values))}."),
+        ("title", "Read the title.", f"It is {title(chart)}."),
+        (
+            "extreme",
+            "Highest?",
+            "Here {}. So it is {} with {}.".format(climb(pairs(chart), 1), *ranked(chart)[0]),
+        ),
+        (
+            "extreme",
+            "Lowest?",
+            "Here {}. So it is {} with {}.".format(climb(pairs(chart), -1), *ranked(chart)[-1]),
+        ),
+        ("order", "Sort the values.", put_in_order(chart.values, 1)),
+        (
+            "count",
+            "How many?",
+            f"Here {walk(chart, lambda value: True)}. So it is {NUMBERS[len(chart.labels)]}.",
+        ),
+    ]
+    if chart.kind != LINE:
+        asked += [("color", f"Color of {label}?", f"It is {shade}.")] * 2
+        asked.append(("color", "Read all colors.", f"They are {', '.join(chart.colors)}."))
+    kind, question, answer = rng.choice(asked)
+    return [Turn(question, answer, kind, DRILL)]

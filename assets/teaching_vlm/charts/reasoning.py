@@ -1,0 +1,191 @@
+"""Chart questions that need steps: orders, running sums, averages, growth, what if."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+
+from family import REASONING
+from language import ORDINALS, Turn, join, number
+
+from charts.phrases import climb, mark, minus, pairs, plural_group, plus, put_in_order, ranked
+from charts.scene import Chart
+
+
+def order(rng: random.Random, chart: Chart) -> Turn:
+    """The values put in order one by one, then each with its label."""
+    up = rng.random() < 0.4
+    found = ranked(chart)[::-1] if up else ranked(chart)
+    word, end = ("lowest", "highest") if up else ("highest", "lowest")
+    told = join([f"{label} with {value}" for label, value in found])
+    question = f"Put the {plural_group(chart)} in order from the {word} to the {end}."
+    answer = f"{put_in_order(chart.values, -1 if up else 1)} So the order is {told}."
+    return Turn(question, answer, "order", REASONING)
+
+
+def _running(chart: Chart) -> tuple[str, int]:
+    """The values added up one by one, and their sum."""
+    (label, total), *others = pairs(chart)
+    told = [f"Start with {total} for {label}."]
+    openings = ("Add {} for {}:", "Then add {} for {}:", "Next, add {} for {}:", "Last, add {} for {}:")
+    for opening, (label, value) in zip(openings, others, strict=False):
+        told.append(f"{opening.format(value, label)} {plus(total, value)}.")
+        total += value
+    return " ".join(told), total
+
+
+def total(rng: random.Random, chart: Chart) -> Turn:
+    told, sum_of_all = _running(chart)
+    question = rng.choice(("Add up all values step by step.", "What is the total of all values?"))
+    return Turn(question, f"{told} So the total is {sum_of_all}.", "total", REASONING)
+
+
+def average(rng: random.Random, chart: Chart) -> Turn | None:
+    (label, total), *others = pairs(chart)
+    count = len(chart.values)
+    if sum(chart.values) % count:
+        return None
+    told = [f"The first value is {total} for {label}."]
+    for nth, (label, value) in zip(ORDINALS[1:], others, strict=False):
+        told.append(f"The {nth} is {value} for {label}: {plus(total, value)}.")
+        total += value
+    answer = (
+        f"{' '.join(told)} That makes {number(count)} values, and {total} divided by {count} is {total // count}. "
+        f"So the average is {total // count}."
+    )
+    return Turn("What is the average of all values?", answer, "average", REASONING)
+
+
+def growth(rng: random.Random, chart: Chart) -> Turn:
+    """Steps between neighbors and the largest of one direction; of equal ones the first."""
+    word, sign = rng.choice((("rise", 1), ("fall", -1)))
+    told, best = [], (0, "", "")
+    for (label, value), (next_label, next_value) in pairwise(pairs(chart)):
+        step = sign * (next_value - value)
+        way = "up" if next_value > value else "down"
+        if step < 0:
+            remark = "which does not count"
+        elif step > best[0]:
+            best, remark = (step, label, next_label), "which is the largest so far"
+        else:
+            remark = f"but {best[0]} stays"
+        steps = f"{minus(value, next_value)}, so {abs(step)} {way}, {remark}"
+        told.append(f"From {label} with {value} to {next_label} with {next_value}: {steps}.")
+    end = (
+        f"So the largest {word} is {best[0]}, from {best[1]} to {best[2]}."
+        if best[0]
+        else f"So there is no {word} at all."
+    )
+    return Turn(
+        f"Where is the largest {word} between neighbors?", f"{' '.join(told)} {end}", "growth", REASONING
+    )
+
+
+def scan(rng: random.Random, chart: Chart) -> Turn:
+    word, more, sign = rng.choice((("highest", "more", 1), ("lowest", "less", -1)))
+    less = "less" if more == "more" else "more"
+    (best, bar), *others = pairs(chart)
+    told = [f"Begin with {best} at {bar}."]
+    openings = ("Next, {} has {},", "Then {} has {},", "Going on, {} has {},", "Finally, {} has {},")
+    for opening, (label, value) in zip(openings, others, strict=False):
+        if sign * value > sign * bar:
+            told.append(f"{opening.format(label, value)} which is {more} than {bar}, so take {label}.")
+            best, bar = label, value
+        else:
+            told.append(f"{opening.format(label, value)} which is {less} than {bar}, so keep {best}.")
+    answer = f"{' '.join(told)} The {word} is {best} with {bar}."
+    return Turn(f"Find the {word} value step by step.", answer, "scan", REASONING)
+
+
+def extent(rng: random.Random, chart: Chart) -> Turn:
+    (best, high), (worst, low) = ranked(chart)[0], ranked(chart)[-1]
+    answer = (
+        f"To the highest: {climb(pairs(chart), 1)}, so it is {best} with {high}. "
+        f"To the lowest: {climb(pairs(chart), -1)}, so it is {worst} with {low}. "
+    )
+    if rng.random() < 0.5:
+        question = "How far are the highest and the lowest value apart?"
+        return Turn(
+            question, f"{answer}{minus(high, low)}, so they are {high - low} apart.", "extent", REASONING
+        )
+    question = "What do the highest and the lowest value make together?"
+    return Turn(question, f"{answer}{plus(high, low)}.", "extent", REASONING)
+
+
+def check_each(rng: random.Random, chart: Chart) -> Turn:
+    limit = chart.unit * rng.choice((5, 8, 10, 12))
+    told, kept = [], []
+    openings = (
+        "For {} it is {},",
+        "Then {} has {},",
+        "Next, {} shows {},",
+        "At {} it is {},",
+        "Last, {} has {},",
+    )
+    for opening, (label, value) in zip(openings, pairs(chart), strict=False):
+        if value > limit:
+            kept.append(label)
+        told.append(
+            f"{opening.format(label, value)} which is {'' if value > limit else 'not '}above {limit}."
+        )
+    end = f"So these are above {limit}: {join(kept)}." if kept else f"So none is above {limit}."
+    question = f"Check for each of the {plural_group(chart)} whether it is above {limit}."
+    return Turn(question, f"{' '.join(told)} {end}", "check", REASONING)
+
+
+def beat(rng: random.Random, chart: Chart) -> Turn:
+    (one, first), (other, second), (third, value) = rng.sample(pairs(chart), 3)
+    made = first + second
+    relation = "more than" if made > value else "less than" if made < value else "the same as"
+    answer = (
+        f"There are {first} for {one} and {second} for {other}, and {plus(first, second)}. There are {value} for "
+        f"{third}. As {made} is {relation} {value}, the answer is {'yes' if made > value else 'no'}."
+    )
+    return Turn(f"Do {one} and {other} together beat {third}?", answer, "beat", REASONING)
+
+
+def only_up(rng: random.Random, chart: Chart) -> Turn:
+    every = pairs(chart)
+    told = [
+        f"From {old} for {label} to {new} for {next_label} it goes {'up' if new > old else 'down'}."
+        for (label, old), (next_label, new) in pairwise(every)
+    ]
+    falls = sum(new < old for (_, old), (_, new) in pairwise(every))
+    end = "So no, it also goes down." if falls else "So yes, it only goes up."
+    return Turn("Do the values only go up?", f"{' '.join(told)} {end}", "only up", REASONING)
+
+
+def what_if(rng: random.Random, chart: Chart) -> Turn:
+    label, value = rng.choice(pairs(chart))
+    extra = chart.unit * rng.choice((2, 4, 6))
+    rival, bar = next(pair for pair in ranked(chart) if pair[0] != label)
+    others = [pair for pair in pairs(chart) if pair[0] != label]
+    raised = value + extra
+    relation = "more than" if raised > bar else "less than" if raised < bar else "the same as"
+    answer = (
+        f"The {mark(chart)} for {label} is at {value}, and {plus(value, extra)}. Of the others, {climb(others, 1)}. "
+        f"So the highest of them is {rival} with {bar}. As {raised} is {relation} {bar}, "
+        f"the answer is {'yes' if raised > bar else 'no'}."
+    )
+    return Turn(f"If {label} had {extra} more, would it be the highest?", answer, "what if", REASONING)
+
+
+def twice(rng: random.Random, chart: Chart) -> Turn:
+    (one, first), (other, second) = rng.sample(pairs(chart), 2)
+    double = 2 * second
+    relation = "more than" if first > double else "less than" if first < double else "the same as"
+    answer = (
+        f"There are {second} for {other}, and twice {second} is {double}. There are {first} for {one}. "
+        f"As {first} is {relation} {double}, the answer is {'yes' if first >= double else 'no'}."
+    )
+    return Turn(f"Is {one} at least twice as high as {other}?", answer, "twice", REASONING)
+
+
+ASKERS = (
+    order, order, total, total, average, average, growth, scan, extent, check_each, beat, only_up, what_if, twice,
+)  # fmt: skip
+
+
+def ask(rng: random.Random, chart: Chart) -> list[Turn] | None:
+    turn = rng.choice(ASKERS)(rng, chart)
+    return None if turn is None else [turn]

@@ -1,0 +1,1 @@
+"""Dressed people side by side."""

@@ -1,0 +1,254 @@
+"""Questions of several steps about dressed people: each answer tells what it looks at before what it concludes."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+from family import REASONING
+from language import Turn, capital, join, number
+
+from figures.evidence import PARTS, count_garments, each_has, sentences, those, worn_on
+from figures.phrases import PLACED, covers, has, outfit, she, some, the, where, worn
+from figures.scene import GARMENT_COLORS, GARMENTS, OPTIONAL, Garment, Person, Scene
+
+
+def _turn(question: str, answer: str, kind: str) -> Turn:
+    return Turn(question, answer, kind, REASONING)
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{number(count)} times"
+
+
+def _colors(person: Person) -> list[str]:
+    return [garment.color for garment in person.garments]
+
+
+def _shared(one: Person, other: Person) -> list[tuple[Garment, Garment]]:
+    """Garments of the same kind that both wear."""
+    return [(g, h) for g in one.garments if (h := other.wears(g.kind)) is not None]
+
+
+def compare(rng: random.Random, scene: Scene) -> Turn | None:
+    """Two people garment by garment."""
+    if len(scene.people) < 2:
+        return None
+    one, other = rng.sample(scene.people, 2)
+    told, same = [], 0
+    for part in PARTS:
+        texts = worn_on(one, part), worn_on(other, part)
+        told.append(f"on the {part}: {texts[0]} and {texts[1]}")
+        if texts[0] == texts[1] != "nothing":
+            same += 1
+            told[-1] += f", the same, {number(same)}"
+    end = f"So {number(same) if same else 'no'} {'garment is' if same == 1 else 'garments are'} the same."
+    question = f"Compare {the(one)} with {the(other)}, garment by garment."
+    return _turn(question, f"{sentences(told)} {end}", "count")
+
+
+def differ(rng: random.Random, scene: Scene) -> Turn | None:
+    """What one wears and the other does not."""
+    if len(scene.people) < 2:
+        return None
+    one, other = rng.sample(scene.people, 2)
+    extra = [some(garment.kind) for garment in one.garments if other.wears(garment.kind) is None]
+    each = "; ".join(f"{worn(garment)}, and {has(other, garment.kind)}" for garment in one.garments)
+    told = f"{capital(the(one))} wears {each}."
+    end = (
+        f"So only {the(one)} has {join(extra)}."
+        if extra
+        else f"So {the(one)} has nothing that {the(other)} lacks."
+    )
+    return _turn(f"What does {the(one)} wear that {the(other)} does not?", f"{told} {end}", "differ")
+
+
+def count_aloud(rng: random.Random, scene: Scene) -> Turn:
+    kind, total, told = rng.choice(GARMENTS), 0, []
+    for person in scene.people:
+        if person.wears(kind) is not None:
+            total += 1
+        told.append(f"{capital(has(person, kind))}, so the count is {number(total)}.")
+    question = f"How many people wear {some(kind)}? Count step by step."
+    return _turn(question, f"{' '.join(told)} In all it is {number(total)}.", "count")
+
+
+def commonest(rng: random.Random, scene: Scene) -> Turn:
+    told, counts = [], Counter()
+    for person in scene.people:
+        steps = []
+        for color in _colors(person):
+            counts[color] += 1
+            steps.append(f"{color}, {number(counts[color])}")
+        told.append(f"{the(person)} wears {'; '.join(steps)}")
+    best = [color for color, n in counts.items() if n == max(counts.values())]
+    steps = join([f"{color} {_times(n)}" for color, n in counts.items()])
+    verb = "is the most common" if len(best) == 1 else "are equally common"
+    question = "Which color is the most common? Explain step by step."
+    return _turn(question, f"{sentences(told)} I find {steps}. So {join(best)} {verb}.", "count")
+
+
+def count_color(rng: random.Random, scene: Scene) -> Turn:
+    """Garments of one color, person by person and garment by garment."""
+    color = rng.choice(_colors(rng.choice(scene.people)))
+    total, told = 0, []
+    for person in scene.people:
+        steps = []
+        for garment in person.garments:
+            total += garment.color == color
+            steps.append(f"{worn(garment)}{f', {number(total)}' if garment.color == color else ''}")
+        told.append(f"{the(person)} wears {'; '.join(steps)}")
+    question = f"How many {color} garments are there? Count person by person."
+    return _turn(question, f"{sentences(told)} The total is {number(total)}.", "count")
+
+
+def bare_ones(rng: random.Random, scene: Scene) -> Turn:
+    kind = rng.choice(OPTIONAL)
+    told = each_has(scene.people, kind)
+    without = [the(person) for person in scene.people if person.wears(kind) is None]
+    end = f"So {join(without)} would need {some(kind)}." if without else f"So everyone has {some(kind)}."
+    return _turn(f"Who wears no {kind}? Check each person.", f"{told} {end}", "bare")
+
+
+def repaint(rng: random.Random, scene: Scene) -> Turn:
+    old = rng.choice(_colors(rng.choice(scene.people)))
+    new = rng.choice([color for color in GARMENT_COLORS if color != old])
+    told = []
+    for person in scene.people:
+        clothes = [worn(Garment(g.kind, new if g.color == old else g.color, g.rgb)) for g in person.garments]
+        told.append(f"{capital(the(person))} would wear {join(clothes)}.")
+    return _turn(f"If all {old} clothes turn {new}, what does each person wear?", " ".join(told), "repaint")
+
+
+def swap(rng: random.Random, scene: Scene) -> Turn | None:
+    """Two people exchange one garment that both wear."""
+    if len(scene.people) < 2:
+        return None
+    one, other = rng.sample(scene.people, 2)
+    if not (pairs := _shared(one, other)):
+        return None
+    mine, yours = rng.choice(pairs)
+    now = f"Now {the(one)} wears {worn(mine)} and {the(other)} wears {worn(yours)}."
+    then = " ".join(
+        f"After the swap {the(person)} wears {join([worn(new if g is old else g) for g in person.garments])}."
+        for person, old, new in ((one, mine, yours), (other, yours, mine))
+    )
+    things = mine.kind if some(mine.kind) == mine.kind else f"{mine.kind}s"
+    question = f"If {the(one)} and {the(other)} swap their {things}, who wears what?"
+    same = " Nobody will notice." if mine.color == yours.color else ""
+    return _turn(question, f"{now} {then}{same}", "swap")
+
+
+def exchange(rng: random.Random, scene: Scene) -> Turn | None:
+    """Two people in each other's clothes: the same garments on another's body."""
+    if len(scene.people) < 2:
+        return None
+    one, other = rng.sample(scene.people, 2)
+    told = " ".join(
+        f"Then {the(person)} looks like this: {join([covers(person, garment) for garment in giver.garments])}."
+        for person, giver in ((one, other), (other, one))
+    )
+    return _turn(
+        f"If {the(one)} and {the(other)} swap all their clothes, how does each look?", told, "exchange"
+    )
+
+
+def take_off(rng: random.Random, scene: Scene) -> Turn:
+    person = rng.choice(scene.people)
+    off = rng.choice(person.garments)
+    rest = [covers(person, garment) for garment in person.garments if garment is not off]
+    answer = f"{capital(the(person))} puts away {worn(off)}. What remains: {join(rest)}."
+    return _turn(f"If {the(person)} takes off the {off.kind}, what remains?", answer, "take off")
+
+
+def twice(rng: random.Random, scene: Scene) -> Turn:
+    """Whether a person wears one color more than once."""
+    told, found = [], []
+    for person in scene.people:
+        colors = _colors(person)
+        steps = [f"{color} again" if color in colors[:i] else color for i, color in enumerate(colors)]
+        told.append(f"{the(person)} wears {join(steps)}")
+        if len(set(colors)) < len(colors):
+            found.append(the(person))
+    question = "Does anyone wear the same color more than once? Check each person."
+    end = those(found, "does", "do", "nobody does")
+    return _turn(question, f"{sentences(told)} So {'yes' if found else 'no'}, {end}.", "twice")
+
+
+def most(rng: random.Random, scene: Scene) -> Turn | None:
+    if len(scene.people) < 2:
+        return None
+    told = sentences([f"{the(person)} wears {count_garments(person)}" for person in scene.people])
+    highest = max(len(person.garments) for person in scene.people)
+    best = [the(person) for person in scene.people if len(person.garments) == highest]
+    end = f"The highest number is {number(highest)}, so {those(best, 'wears', 'wear', '')} the most."
+    return _turn("Who wears the most garments? Count step by step.", f"{told} {end}", "count")
+
+
+def how_many_more(rng: random.Random, scene: Scene) -> Turn | None:
+    if len(scene.people) < 2:
+        return None
+    one, other = rng.sample(scene.people, 2)
+    counts = len(one.garments), len(other.garments)
+    told = sentences([f"{the(person)} has {count_garments(person)}" for person in (one, other)])
+    if counts[0] > counts[1]:
+        end = f"So {number(counts[0])} minus {number(counts[1])} is {number(counts[0] - counts[1])}."
+    else:
+        end = f"So {number(counts[0])} is not more than {number(counts[1])}."
+    question = f"How many more garments does {the(one)} wear than {the(other)}?"
+    return _turn(question, f"{told} {end}", "count")
+
+
+def winter(rng: random.Random, scene: Scene) -> Turn:
+    told, ready = [], []
+    for person in scene.people:
+        missing = [kind for kind in ("hat", "scarf", "gloves") if person.wears(kind) is None]
+        checked = [some(kind) if kind not in missing else f"no {kind}" for kind in ("hat", "scarf", "gloves")]
+        end = f"{she(person)} would be cold" if missing else f"{she(person)} would be warm"
+        told.append(f"{the(person)} has {join(checked)}, so {end}")
+        if not missing:
+            ready.append(the(person))
+    question = "Winter calls for a hat, a scarf and gloves. Who is ready for it?"
+    return _turn(question, f"{sentences(told)} So {those(ready, 'is', 'are', 'nobody is')} ready.", "winter")
+
+
+def trade_places(rng: random.Random, scene: Scene) -> Turn | None:
+    if len(scene.people) < 2:
+        return None
+    mirrored = {"left": "right", "right": "left", "center": "center"}
+    told = []
+    for person in scene.people:
+        goal = PLACED[mirrored[person.place]]
+        verb = "stays" if goal == where(person) else "moves from the " + person.place + " and stands"
+        told.append(f"{capital(the(person))} in {outfit(person)} {verb} {goal}.")
+    return _turn("If left and right change places, who stands where?", " ".join(told), "trade places")
+
+
+def matches(rng: random.Random, scene: Scene) -> Turn | None:
+    """Which garments two people wear in the same color."""
+    if len(scene.people) < 2:
+        return None
+    one, other = rng.sample(scene.people, 2)
+    told, same = [], []
+    for garment in one.garments:
+        theirs = other.wears(garment.kind)
+        told.append(f"{garment.kind}: {garment.color} and {'none' if theirs is None else theirs.color}")
+        if theirs is not None and theirs.color == garment.color:
+            told[-1] += ", the same"
+            same.append(garment.kind)
+    end = f"So yes, they match in {join(same)}." if same else "So no, nothing matches."
+    question = f"Do {the(one)} and {the(other)} wear any garment in the same color?"
+    return _turn(question, f"{sentences(told)} {end}", "matches")
+
+
+ASKERS = (
+    compare, compare, differ, differ, count_aloud, commonest, commonest, count_color, bare_ones, repaint, repaint,
+    swap, exchange, exchange, take_off, twice, most, how_many_more, winter, trade_places, matches,
+)  # fmt: skip
+
+
+def ask(rng: random.Random, scene: Scene) -> Turn:
+    """A random question of several steps that this scene allows."""
+    while (turn := rng.choice(ASKERS)(rng, scene)) is None:
+        pass
+    return turn

@@ -1,0 +1,32 @@
+"""What the dense heads tell of each picture token, for all families.
+
+WORDS that the decoder also says are read in the language of its own embeddings, so each must be one token there;
+characters and heights of bars have classes of their own.
+"""
+
+from __future__ import annotations
+
+import string
+
+from charts.words import CHART_WORDS
+from figures.scene import GARMENTS, HELD, PEOPLE
+from shapes.scene import BACKGROUNDS, COLORS, COLUMNS, ROWS, SHAPES, SIZES
+from signs.words import SIGN_WORDS
+
+NOTHING = "nothing"
+SPOKEN: dict[str, tuple[str, ...]] = {  # classes that are words of the grammar
+    "thing": (*SHAPES, *GARMENTS, *HELD, *PEOPLE, NOTHING),
+    "color": (*COLORS, NOTHING),
+    "size": (*SIZES, NOTHING),
+    "row": ROWS,
+    "column": COLUMNS,
+    "background": tuple(BACKGROUNDS),
+    "word": (*sorted({*SIGN_WORDS, *CHART_WORDS}), NOTHING),
+}
+CHARACTERS = (*string.ascii_letters, *string.digits, ".", "$", "%", ":", "-", " ")
+SLOTS = 4  # the 2x2 patches of a picture token: top left, top right, bottom left, bottom right
+CLASSES: dict[str, tuple[str, ...]] = {
+    **SPOKEN,
+    "character": CHARACTERS,  # [tokens, SLOTS]: the character with the largest share of each patch; " " for none
+    "value": tuple(str(value) for value in range(101)),  # the value of the bar or point that the token shows
+}

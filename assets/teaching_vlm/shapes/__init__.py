@@ -1,0 +1,1 @@
+"""Coloured shapes on a grid."""

@@ -1,0 +1,1 @@
+"""Signs, product labels and receipts: printed words to read."""

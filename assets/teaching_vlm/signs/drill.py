@@ -1,0 +1,43 @@
+"""Drill on printed things: one line, word or price in few words, as that takes longest to learn."""
+
+from __future__ import annotations
+
+import random
+
+from family import DRILL
+from language import NUMBERS, Turn
+
+from signs.phrases import count_letters, count_up, say
+from signs.scene import LABEL, RECEIPT, Lettered
+
+
+def drill(rng: random.Random, scene: Lettered) -> list[Turn]:
+    """One line, word or price in few words."""
+    row = rng.randrange(len(scene.lines))
+    asked = [("line", f"Line {NUMBERS[row + 1]}?", f"It is {say(scene.lines[row])}.")] * 3
+    asked.append(("text", "Read all.", f"It is {', '.join(say(line) for line in scene.lines)}."))
+    if scene.kind == RECEIPT:
+        position = rng.randrange(len(scene.items))
+        item, price = scene.items[position]
+        asked += [
+            ("price", f"Price of {item}?", f"It is {price}."),
+            ("price", f"Price of item {NUMBERS[position + 1]}?", f"It is {price}."),
+            ("item", f"Item {NUMBERS[position + 1]}?", f"It is {item}."),
+            ("price", "Read the prices.", f"They are {', '.join(price for _, price in scene.items)}."),
+            ("item", "Read the items.", f"They are {', '.join(item for item, _ in scene.items)}."),
+            ("price", "Total?", f"It is {scene.lines[-1][1]}."),
+        ]
+    else:
+        position = rng.randrange(min(6, len(scene.words)))
+        asked += [("word", f"Word {NUMBERS[position + 1]}?", f"It is {scene.words[position]}.")] * 2
+        asked.append(("color", "Color?", f"It is {scene.color}."))
+    count = f"Here {count_up([say(line) for line in scene.lines])}. So it is {NUMBERS[len(scene.lines)]}."
+    asked.append(("count", "How many lines?", count))
+    word = scene.words[0]
+    spelled = f"Here {count_letters(word)}. So it is {NUMBERS[len(word)]}."
+    asked.append(("count", f"How many letters in {word}?", spelled))
+    if scene.kind == LABEL:
+        asked.append(("color", "Color of the lid?", f"It is {scene.lid}."))
+        asked.append(("amount", "Amount?", f"It is {say(scene.lines[-1])}."))
+    kind, question, answer = rng.choice(asked)
+    return [Turn(question, answer, kind, DRILL)]
