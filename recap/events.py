@@ -123,9 +123,9 @@ class MemorySizes:
 class BudgetChoice:
     """What a pass chose its number of nodes from, in methods whose budget follows the cost of a pass.
 
-    `num_nodes` searched nodes promised the most tokens a second. Beside it other node counts, rising, 0 and the most
-    that were possible among them, with the tokens that a pass of so many was expected to commit, and its seconds by the
-    measured cost.
+    `num_nodes` searched nodes promised the most over the pace of the run. Beside it other node counts, rising, 0 and
+    the most that were possible among them, with the tokens that a pass of so many was expected to commit, and its
+    seconds by the measured cost.
     """
 
     num_nodes: int

@@ -58,6 +58,19 @@ def accepted_path(token_ids, parent_indices, greedy_ids):
     return path[:length]
 
 
+@jit
+def _path_and_tokens(token_ids, parent_indices, greedy_ids):
+    """The accepted path, and the tokens it commits before any cut: its own and the target-selected one."""
+    path = accepted_path(token_ids, parent_indices, greedy_ids)
+    committed = np.empty(len(path) + 1, np.int64)
+    last = 0
+    for count in range(len(path)):
+        last = path[count]
+        committed[count] = token_ids[last]
+    committed[len(path)] = greedy_ids[last]
+    return path, committed
+
+
 def verify_path(
     tree: DraftTree, greedy_ids: np.ndarray, end_ids: Collection[int], num_tokens_left: int
 ) -> Outcome:
@@ -74,12 +87,11 @@ def verify_path(
     """
     if num_tokens_left < 1:
         raise ValueError(f"num_tokens_left must be at least 1; got num_tokens_left={num_tokens_left}")
-    path = accepted_path(tree.token_ids, tree.parent_indices, greedy_ids)
-    last = path[-1] if len(path) else 0
-    selected = int(greedy_ids[last])
-    committed = np.append(tree.token_ids[path], selected)
+    path, committed = _path_and_tokens(tree.token_ids, tree.parent_indices, greedy_ids)
+    tokens = committed.tolist()
+    selected = tokens[-1]
     stop_reason: StopReason | None = None
-    for count, token in enumerate(committed.tolist(), start=1):
+    for count, token in enumerate(tokens, start=1):
         if token in end_ids:
             stop_reason = "end_token"
         elif count == num_tokens_left:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from oracles import scaled
 
-from recap.budget import ROW_WORTH, CostCurve, SurvivalTable, choose_budget, searched_kinds
+from recap.budget import (
+    NUM_SOURCES,
+    ROW_WORTH,
+    CostCurve,
+    Pace,
+    SurvivalTable,
+    choose_budget,
+    prior_survival,
+)
 from recap.config import RecapConfig
 from recap.drafters import make_drafter, open_drafter
 from recap.drafters.recap_auto import RecapAutoDrafter
@@ -24,20 +33,67 @@ FREE = CostCurve((1, 68), (1.0, 1.0))
 STEEP = CostCurve((1, 2, 68), (1.0, 50.0, 3000.0))
 
 
-def test_the_chosen_budget_has_the_most_expected_tokens_a_second() -> None:
+def test_the_chosen_budget_gains_the_most_over_the_pace_of_the_run() -> None:
     rng = np.random.default_rng(0)
     for _ in range(scaled(2000, at_least=50)):
         survival = rng.uniform(0, 1, rng.integers(0, 70))
         seconds = np.cumsum(rng.uniform(0.01, 1, len(survival) + 1 + rng.integers(0, 5)))
-        row_worth = float(rng.choice([0.0, 0.05]))
-        choice = choose_budget(survival, seconds, row_worth)
-        rates = [
-            (1 + sum(survival[:b].tolist()) + b * row_worth) / seconds[b] for b in range(len(survival) + 1)
-        ]
-        assert rates[choice.num_nodes] == pytest.approx(max(rates))
-        assert choice.expected_tokens == pytest.approx(
-            [1 + sum(survival[:b]) for b in range(len(survival) + 1)]
-        )
+        row_worth = float(rng.choice([0.0, 0.3]))
+        pace = Pace(float(rng.uniform(100, 300)), float(rng.uniform(50, 500)))
+        choice = choose_budget(survival, seconds, pace, row_worth)
+        expected = [1 + sum(survival[:b].tolist()) for b in range(len(survival) + 1)]
+        assert choice.expected_tokens == pytest.approx(expected)
+        gains = gains_over_pace(expected, seconds.tolist(), pace, row_worth)
+        assert gains[choice.num_nodes] == pytest.approx(max(gains))
+
+
+def gains_over_pace(
+    expected: list[float], seconds: list[float], pace: tuple[float, float], row_worth: float
+) -> list[float]:
+    """Tokens by number of nodes, later ones through rows included, less what the run makes in the same time."""
+    best = max(range(len(expected)), key=lambda b: expected[b] / seconds[b])
+    rate = (pace[0] + 2 * expected[best]) / (pace[1] + 2 * seconds[best])
+    return [expected[b] + row_worth * b**0.5 - rate * seconds[b] for b in range(len(expected))]
+
+
+def test_a_first_pass_without_worth_of_rows_makes_the_most_expected_tokens_a_second() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        survival = np.sort(rng.uniform(0, 1, 40))[::-1]
+        seconds = np.cumsum(rng.uniform(0.01, 1, 41))
+        choice = choose_budget(survival, seconds, row_worth=0.0)
+        rates = choice.expected_tokens / seconds
+        assert rates[choice.num_nodes] == pytest.approx(rates.max())
+
+
+def test_a_slower_run_takes_more_nodes() -> None:
+    survival, seconds = 0.9 ** np.arange(1, 64), 1.0 + 0.1 * np.arange(64)
+    chosen = [
+        choose_budget(survival, seconds, Pace(rate * 1000.0, 1000.0)).num_nodes for rate in (8, 4, 2, 1)
+    ]
+    assert chosen == sorted(chosen)
+    assert chosen[0] < chosen[-1]
+
+
+def test_the_pace_of_a_stream_follows_its_last_passes() -> None:
+    pace = Pace()
+    for _ in range(2000):
+        pace = pace.after(2, 1.0)
+    for _ in range(1000):
+        pace = pace.after(5, 0.5)
+    assert pace.tokens / pace.seconds == pytest.approx(10.0, rel=0.01)
+
+
+def test_what_is_expected_before_anything_was_learned_falls_with_the_place_and_rises_with_the_context() -> (
+    None
+):
+    orders = np.arange(1, 64)
+    expected = [prior_survival(orders, np.full(63, source)) for source in range(NUM_SOURCES)]
+    for fewer, more in pairwise(expected):
+        assert np.all(more >= fewer)
+    for one in expected:
+        assert np.all(np.diff(one) < 0)
+        assert 0 < one[-1] < one[0] < 1
 
 
 def test_costs_between_measured_rows_are_linear_and_never_fall() -> None:
@@ -50,45 +106,40 @@ def test_costs_between_measured_rows_are_linear_and_never_fall() -> None:
     assert CostCurve((1,), (2.0,)).up_to(3).tolist() == [2.0, 2.0, 2.0]
 
 
-def kinds_of(*nodes: tuple[float, int, int]) -> np.ndarray:
-    scores, depths, sources = (np.array(column) for column in zip(*nodes, strict=True))
-    return searched_kinds(scores, depths, sources)
-
-
-def test_survival_converges_to_the_share_that_was_accepted_kind_by_kind() -> None:
+def test_survival_converges_to_the_share_that_was_accepted_by_place_and_source() -> None:
     rng = np.random.default_rng(1)
     table = SurvivalTable()
-    # The last two differ in the source alone.
-    kinds = kinds_of((0.6, 1, 3), (0.6, 3, 3), (0.01, 1, 3), (0.01, 1, 1))
-    shares = [0.9, 0.4, 0.5, 0.05]
+    # The last two stand at the same place and differ in the source alone.
+    orders, sources = np.array([1, 2, 40, 40]), np.array([3, 1, 3, 1])
+    shares = np.array([0.9, 0.4, 0.5, 0.05])
     for _ in range(3000):
-        table.observe_searched(kinds, rng.random(4) < shares)
-    assert table.of_searched(kinds, np.full(4, 0.5)) == pytest.approx(shares, abs=0.06)
-    assert table.of_searched(kinds_of((0.2, 2, 3)), np.array([0.37])) == pytest.approx([0.37])
+        table.observe_searched(orders, sources, rng.random(4) < shares)
+    assert table.of_searched(np.array([3, 1]))[[0, 1]] == pytest.approx(shares[:2], abs=0.06)
+    for source, share in ((3, 0.5), (1, 0.05)):
+        assert table.of_searched(np.full(40, source))[39] == pytest.approx(share, abs=0.06)
+    unseen = SurvivalTable().of_searched(np.full(20, 2))
+    assert table.of_searched(np.full(20, 2)) == pytest.approx(unseen)
 
 
-def test_a_source_never_seen_is_expected_to_do_as_the_others_at_its_score_and_depth() -> None:
-    table = SurvivalTable()
-    for _ in range(500):
-        table.observe_searched(kinds_of((0.3, 2, 3)), np.array([True]))
-    assert table.of_searched(kinds_of((0.3, 2, 1)), np.array([0.1]))[0] > 0.9
-
-
-def test_kinds_are_apart_by_score_depth_and_source() -> None:
-    nodes = [
-        (score, depth, source) for score in (0.9, 0.4, 0.1) for depth in (1, 2, 5) for source in range(4)
-    ]
-    assert len(set(kinds_of(*nodes).tolist())) == len(nodes)
-    assert kinds_of((1e-30, 100, 3))[0] == kinds_of((1e-12, 50, 3))[0]
+def test_each_of_the_first_places_is_learned_apart_and_far_ones_together() -> None:
+    for order, same in ((1, 1), (2, 2), (3, 3), (4, 4), (20, 24), (100, 120)):
+        table = SurvivalTable()
+        before = table.of_searched(np.full(120, 2))
+        for _ in range(50):
+            table.observe_searched(np.array([order]), np.array([2]), np.array([True]))
+        changed = np.flatnonzero(table.of_searched(np.full(120, 2)) != before) + 1
+        assert order in changed
+        assert same in changed
+        assert changed.max() < 1.5 * order or order == 100
 
 
 def test_a_changed_world_is_learned_anew() -> None:
     table = SurvivalTable()
-    one = kinds_of((0.5, 1, 2))
-    for share, rounds in ((1.0, 2000), (0.0, 2000)):
+    one = np.array([1])
+    for share, rounds in ((1.0, 4000), (0.0, 8000)):
         for _ in range(rounds):
-            table.observe_searched(one, np.array([share]))
-    assert table.of_searched(one, np.array([0.5]))[0] < 0.1
+            table.observe_searched(one, one, np.array([share]))
+    assert table.of_searched(one)[0] < 0.1
 
 
 def run(cost: CostCurve, seed: int) -> tuple[tuple[int, ...], list[Iteration], RecapAutoDrafter]:
@@ -120,11 +171,16 @@ def test_what_a_stopped_run_taught_is_forgotten() -> None:
     before = drafter.memories.snapshot().survival
     calls = iter(range(1000))
     list(generate(target, drafter, Request(np.array([1, 2, 3]), 60), stop=lambda: next(calls) > 5))
-    kinds = kinds_of(*((0.5**i, i % 6 + 1, 3) for i in range(20)))
-    probe = kinds, np.full(20, 0.5)
-    assert np.array_equal(drafter.memories.survival.of_searched(*probe), before.of_searched(*probe))
+    probe = np.full(20, 3)
+    assert np.array_equal(drafter.memories.survival.of_searched(probe), before.of_searched(probe))
+    assert drafter.memories.survival.pace == before.pace
     list(generate(target, drafter, Request(np.array([1, 2, 3]), 60)))
-    assert not np.array_equal(drafter.memories.survival.of_searched(*probe), before.of_searched(*probe))
+    after = drafter.memories.survival
+    assert any(
+        not np.array_equal(after.of_searched(sources), before.of_searched(sources))
+        for sources in (np.full(20, 1), np.full(20, 2), probe)
+    )
+    assert after.pace.tokens > 0
 
 
 def test_auto_needs_the_cost_of_a_pass_and_gets_it_from_the_target() -> None:
@@ -156,7 +212,9 @@ def test_a_recorded_pass_tells_what_the_chosen_and_all_nodes_would_have_cost() -
     cost = CostCurve((1, 68), (1.0, 3.0))
     drafter = RecapAutoDrafter(RecapConfig(), Memories(40), target.blocked_ids, cost)
     recorder = Recorder(drafter, "recap@auto", "recap", {}, Environment("CPU", "float32", "", "", 1))
-    list(generate(target, drafter, Request(np.array([1, 5, 2, 3]), 60, 5), recorder=recorder))
+    events = generate(target, drafter, Request(np.array([1, 5, 2, 3]), 60, 5), recorder=recorder)
+    drafter_choices = [drafter.choice for event in events if isinstance(event, Iteration)]
+    pace = Pace()
     for iteration in recorder.run().iterations:
         budget = iteration.detail.budget
         num_searched = sum(node.origin == "fusion" for node in iteration.detail.nodes)
@@ -164,10 +222,11 @@ def test_a_recorded_pass_tells_what_the_chosen_and_all_nodes_would_have_cost() -
         assert budget.node_counts[0] == 0
         seconds = cost.up_to(68)[list(budget.node_counts)]
         assert budget.seconds == pytest.approx(seconds)
-        counts = np.array(budget.node_counts)
-        worth = np.array(budget.expected_tokens) + ROW_WORTH * counts
-        rates = dict(zip(budget.node_counts, worth / seconds, strict=True))
-        assert max(rates, key=rates.__getitem__) == budget.num_nodes
+        choice = drafter_choices[iteration.index - 1]
+        gains = gains_over_pace(choice.expected_tokens.tolist(), choice.seconds.tolist(), pace, ROW_WORTH)
+        assert gains[budget.num_nodes] == pytest.approx(max(gains))
+        assert budget.expected_tokens == pytest.approx(choice.expected_tokens[list(budget.node_counts)])
+        pace = pace.after(len(iteration.committed_ids), cost.up_to(80)[iteration.num_nodes])
     fixed = make_drafter("recap@8", 40, target.blocked_ids)
     recorder = Recorder(fixed, "recap@8", "recap", {}, Environment("CPU", "float32", "", "", 1))
     list(generate(target, fixed, Request(np.array([1, 5, 2, 3]), 10, 5), recorder=recorder))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from recap.budget import Choice, CostCurve, choose_budget, searched_kinds
+from recap.budget import Choice, CostCurve, choose_budget
 from recap.config import RecapConfig
 from recap.drafters.recap import RecapDrafter, history_end
 from recap.jit import jit
@@ -18,7 +18,7 @@ from recap.verification import Outcome
 
 
 class RecapAutoDrafter(RecapDrafter):
-    """Searches for `max_nodes` nodes, then keeps the first b with the most expected tokens a second.
+    """Searches for `max_nodes` nodes, then keeps the first b that gain the most over the run's own pace.
 
     The copied continuation is inserted where its new nodes are worth their rows, too. Which nodes are accepted is
     learned over the stream and kept with its memories.
@@ -33,34 +33,28 @@ class RecapAutoDrafter(RecapDrafter):
         """`cost`: measured seconds of a pass by its rows, see `RecapDrafter` for the rest."""
         super().__init__(config, memories, blocked_ids)
         self._seconds = cost.up_to(self.max_tree_nodes)
-        self._depth_products = np.cumprod(self.builder.depth_priors)
         self.choice: Choice | None = None
-        #: Kind of each node of the last search, by the order in which it made them.
-        self._kinds = np.empty(0, np.int64)
+        #: Source of each node of the last search, the root first, by the order in which it made them.
+        self._sources = np.empty(0, np.int64)
         self._match_length = 0
         # Compiled here, so that no measured pass pays for it.
         nowhere, root = np.int64(-1), (np.zeros(1, np.int64), np.full(1, -1, np.int32))
-        _depths_and_sources(memories.trigram, memories.bigram, memories.unigram, *root, nowhere, nowhere)
+        _count_sources(memories.trigram, memories.bigram, memories.unigram, *root, nowhere, nowhere)
 
     def draft(self, history: np.ndarray) -> DraftTree:
         """The part of the best-first tree that is worth its time, with the copied continuation where it is."""
         searched = self.search(history, self.config.max_nodes)
-        token_ids, parents, _, scores, _ = searched
+        token_ids, parents = searched[:2]
         memories = self.memories
-        depths, sources = _depths_and_sources(
+        self._sources = _count_sources(
             memories.trigram, memories.bigram, memories.unigram, token_ids, parents, *history_end(history)
         )
-        self._kinds = searched_kinds(scores, depths, sources)
-        survival = memories.survival.of_searched(self._kinds[1:], self._guess(scores[1:], depths[1:]))
-        self.choice = choose_budget(survival, self._seconds)
+        survival = memories.survival.of_searched(self._sources[1:])
+        self.choice = choose_budget(survival, self._seconds, memories.survival.pace)
         num_nodes = self.choice.num_nodes
         tree = tuple(part[: num_nodes + 1] for part in searched)
         self._match_length = self.suffix.match().length
         return self._with_worthy_copy(tree, num_nodes) if num_nodes > 0 else pack(*tree)
-
-    def _guess(self, scores: np.ndarray, depths: np.ndarray) -> np.ndarray:
-        """What to expect of nodes never seen: the product of q along the path, the depth priors taken out of phi."""
-        return np.minimum(0.95, 0.8 * scores / self._depth_products[depths - 1])
 
     def _with_worthy_copy(self, searched: tuple[np.ndarray, ...], num_nodes: int) -> DraftTree:
         """The packed tree, with the copied continuation if its new nodes raise the expected tokens a second."""
@@ -82,28 +76,27 @@ class RecapAutoDrafter(RecapDrafter):
         is_accepted[outcome.accepted_indices] = True
         is_searched = ~tree.is_suffix
         is_searched[0] = False
-        kinds = self._kinds[tree.pop_orders[is_searched]]
-        self.memories.survival.observe_searched(kinds, is_accepted[is_searched])
+        survival, orders = self.memories.survival, tree.pop_orders[is_searched]
+        survival.observe_searched(orders, self._sources[orders], is_accepted[is_searched])
         if tree.is_suffix.any():
-            self.memories.survival.observe_copied(
+            survival.observe_copied(
                 self._match_length, tree.depths[tree.is_suffix], is_accepted[tree.is_suffix]
             )
+        survival.pace = survival.pace.after(len(outcome.committed_ids), self._seconds[tree.num_draft_nodes])
         return super().observe(history, tree, rows, outcome)
 
 
 @jit
-def _depths_and_sources(trigram, bigram, unigram, token_ids, parents, u, v):
-    """Depth of each node, and how many maps had a row for it to be proposed from, int64 [num_nodes] each.
+def _count_sources(trigram, bigram, unigram, token_ids, parents, u, v):
+    """How many maps had a row for each node to be proposed from, int64 [num_nodes].
 
     Nodes are given in the order of the search, the root first; u and v are the two tokens before it.
     """
     contexts = path_contexts(token_ids, parents, u, v)
-    depths = np.zeros(len(parents), np.int64)
     sources = np.zeros(len(parents), np.int64)
     num_found = np.full(len(parents), -1, np.int64)
     for node in range(1, len(parents)):
         parent = parents[node]
-        depths[node] = depths[parent] + 1
         if num_found[parent] < 0:
             before, last, token = contexts[parent, 0], contexts[parent, 1], contexts[parent, 2]
             num_found[parent] = (
@@ -112,4 +105,4 @@ def _depths_and_sources(trigram, bigram, unigram, token_ids, parents, u, v):
                 + (find_row(unigram, before, last, token) >= 0)
             )
         sources[node] = num_found[parent]
-    return depths, sources
+    return sources

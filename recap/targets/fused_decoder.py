@@ -134,7 +134,7 @@ class FusedDecoder:
         if needed > len(self._text_rotations):
             # Doubling, so that growing position by position stays cheap.
             self._text_rotations = self._rotations(self._position_ids(torch.arange(max(1024, 2 * needed))))
-        return self._text_rotations[text_positions]
+        return self._text_rotations.index_select(0, text_positions)
 
     def _run(
         self,

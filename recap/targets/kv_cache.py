@@ -95,16 +95,19 @@ class TreeCache:
         `accepted_indices` are packed indices, rising. Entries that lie in place (a path without gaps) do not move.
         """
         num_accepted = len(accepted_indices)
-        in_place = accepted_indices == np.arange(1, num_accepted + 1)
-        first_gap = num_accepted if in_place.all() else int(np.argmin(in_place))
-        if first_gap < num_accepted:
-            source = torch.from_numpy(self.prefix_length + accepted_indices[first_gap:]).to(
-                self._block.device
+        # Rising indices from 1 on have no gap where the last is their number.
+        if num_accepted and accepted_indices[-1] != num_accepted:
+            first_gap = int(np.argmin(accepted_indices == np.arange(1, num_accepted + 1)))
+            self._gather(
+                self.prefix_length + 1 + first_gap, self.prefix_length + accepted_indices[first_gap:]
             )
-            start = self.prefix_length + 1 + first_gap
-            end = self.prefix_length + 1 + num_accepted
-            self._block[..., start:end, :] = self._block.index_select(-2, source)
         self.prefix_length += 1 + num_accepted
+
+    @torch.inference_mode()
+    def _gather(self, start: int, sources: np.ndarray) -> None:
+        """Copy the entries at positions `sources` to `start` and behind, in every layer."""
+        entries = self._block.index_select(-2, torch.from_numpy(sources).to(self._block.device))
+        self._block[..., start : start + len(sources), :] = entries
 
 
 class TreeMask:

@@ -199,6 +199,8 @@ class TransformersDecoding:
     ) -> None:
         self._target = target
         self._head = target.model.get_output_embeddings()
+        # Asked for once: transformers looks for them anew each time, which would be felt in every pass.
+        self._embed, self._device = target.model.get_input_embeddings(), target.device
         num_prompt = len(request.prompt_ids)
         prompt = target.family.embed_prompt(target.model, request, target.vision_tower)
         self._position_offset = prompt.position_offset
@@ -247,8 +249,8 @@ class TransformersDecoding:
         positions = torch.from_numpy(tree.depths.astype(np.int64)) + (prefix + self._position_offset)
         wants_query = "image_attention" in want and len(self._image_positions) > 0
         hidden, first_query = target.decoder.decode(
-            target.model.get_input_embeddings()(torch.from_numpy(tree.token_ids).to(target.device)),
-            positions.to(target.device),
+            self._embed(torch.from_numpy(tree.token_ids).to(self._device)),
+            positions.to(self._device),
             cache,
             # A single row sees everything and needs no mask.
             self._mask.fill(tree.parent_indices, prefix) if tree.num_draft_nodes else None,
@@ -263,7 +265,6 @@ class TransformersDecoding:
             scores = scores._replace(image_attention=image_share(first_query, keys, image_positions))
         return scores
 
-    @torch.inference_mode()
     def keep(self, accepted_indices: np.ndarray) -> None:
         """Keep the root's and the accepted nodes' entries behind the prefix. See `Decoding`."""
         self._open_cache().keep(accepted_indices)
