@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from pathlib import Path
@@ -16,7 +15,7 @@ from demo import texts
 from demo.host import ModelHost, Ticket
 from demo.library import Example
 from demo.limits import HEAVY_WORK, check_new_tokens, check_nodes, check_question, check_whole_number
-from demo.picture_lab import read_again
+from demo.picture_lab import prepare_reading
 from demo.runs import (
     KeptReport,
     KeptRun,
@@ -125,13 +124,16 @@ class Handlers:
     async def read_again(self, request: gr.Request, event: gr.EventData) -> AsyncIterator[dict[Any, Any]]:
         """The picture lab: read a live run's answer again in front of other pictures, in the same queue as runs."""
         lab, session = self._parts["lab"], self._session(request)
-        url = str(getattr(event, "url", ""))
+        url = _field(event, "url")
         progress = Progress(texts.LAB_READING)
         told: list[State | None] = []
         try:
-            kept = session.runs.get(url.rpartition("/")[2])
-            read = await asyncio.to_thread(self._prepare_reading, session, kept)
             if session.is_running:
+                raise InputError(texts.RUN_GOING_ON)
+            kept = session.runs.get(url.rpartition("/")[2])
+            pictures = [session.picture_path, *(example.picture_path for example in self.examples)]
+            read = await asyncio.to_thread(prepare_reading, kept, pictures)
+            if session.is_running:  # a second press may have come in meanwhile
                 raise InputError(texts.RUN_GOING_ON)
             session.ticket = ticket = self._host.submit(
                 lambda target, ticket: told.append(read(target, lambda: ticket.should_stop))
@@ -148,28 +150,6 @@ class Handlers:
         else:
             end = {"kind": "done", **told[0]} if told and told[0] else note(texts.LAB_STOPPED)
         yield {lab: end | {"url": url}, **self._buttons(is_running=False)}
-
-    def _prepare_reading(
-        self, session: Session, kept: KeptRun | None
-    ) -> Callable[[Any, Callable[[], bool]], State | None]:
-        """What the model's thread is to do: all that a file or the queue's bound may refuse is done before."""
-        if session.is_running:
-            raise InputError(texts.RUN_GOING_ON)
-        if kept is None or kept.asked is None:
-            raise InputError(texts.RUN_NOT_FOUND)
-        asked = kept.asked
-        if not asked.picture_path.exists():
-            raise InputError(texts.PICTURE_GONE)
-        candidates = [session.picture_path, *(example.picture_path for example in self.examples)]
-        other = next((path for path in candidates if path is not None and path != asked.picture_path), None)
-        if other is None:
-            raise InputError(texts.NO_OTHER_PICTURE)
-        with HEAVY_WORK:
-            run = parse_trace(gzip.decompress(kept.trace)).runs[-1]
-            own, wrong = (open_picture(path).image for path in (asked.picture_path, other))
-        return lambda target, should_stop: read_again(
-            target, run, asked.question, asked.max_new_tokens, own, wrong, should_stop
-        )
 
     def stop(self, request: gr.Request) -> None:
         """End the tab's run within one pass."""
@@ -260,6 +240,14 @@ def uploaded_file(path: object) -> Path:
     return Path(path)
 
 
+def _field(event: gr.EventData, name: str) -> str:
+    """What the page's script sent along; empty where someone's own program sent something else."""
+    try:
+        return str(getattr(event, name))
+    except (AttributeError, TypeError):
+        return ""
+
+
 def _make(target: Any, session: Session, order: Order, ticket: Ticket, progress: Progress) -> tuple[str, str]:
     """On the model's thread: the run, then its figures. Returns its key (empty for none) and how it ended."""
     from recap.memory import Memories
@@ -286,8 +274,11 @@ def _read_file(path: Path) -> KeptRun:
     if path.stat().st_size > MAX_TRACE_BYTES:
         raise TraceError(texts.TRACE_TOO_LARGE)
     data = path.read_bytes()
+    report = parse_report(data)
+    if report is not None:
+        return keep_report(report, data)
+    trace = parse_trace(data)
     try:
-        report = parse_report(data)
-        return keep_report(report, data) if report is not None else keep_run(parse_trace(data))
+        return keep_run(trace)
     except (ValueError, LookupError, TypeError) as error:
         raise TraceError(texts.TRACE_FAILED) from error

@@ -2,19 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import gzip
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from demo import texts
+from demo.limits import HEAVY_WORK
+from demo.runs import KeptRun
 from recap.errors import InputError
 from recap.events import Run
 from recap.metrics import output_ids
+from recap.pictures import open_picture
+from recap.trace_io import parse_trace
 
 #: The pictures that the answer is read in front of, beside its own, in the order of every root's entries.
 OTHERS = ("blank", "other")
+
+
+def prepare_reading(
+    kept: KeptRun | None, pictures: Iterable[Path | None]
+) -> Callable[[Any, Callable[[], bool]], dict[str, Any] | None]:
+    """What the model's thread is to do, as a function of the target and the stop flag; the files are read here.
+
+    The other picture is the first of `pictures` that is not the run's own.
+
+    Raises:
+        InputError: the run is no longer kept or was not made here, or a picture is missing.
+    """
+    if kept is None or kept.asked is None:
+        raise InputError(texts.RUN_NOT_FOUND)
+    asked = kept.asked
+    if not asked.picture_path.exists():
+        raise InputError(texts.PICTURE_GONE)
+    other = next((path for path in pictures if path is not None and path != asked.picture_path), None)
+    if other is None:
+        raise InputError(texts.NO_OTHER_PICTURE)
+    with HEAVY_WORK:
+        run = parse_trace(gzip.decompress(kept.trace)).runs[-1]
+        own, wrong = (open_picture(path).image for path in (asked.picture_path, other))
+    return lambda target, should_stop: read_again(
+        target, run, asked.question, asked.max_new_tokens, own, wrong, should_stop
+    )
 
 
 def read_again(

@@ -17,6 +17,7 @@ from make_traces import make_trace
 from player_page import value
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from test_bench import toy_report
 
 from demo import app, texts
 from demo.handlers import Handlers
@@ -201,6 +202,36 @@ def test_an_opened_trace_is_played_and_a_bad_one_leaves_the_player_alone(
     _, note = handlers.open_trace(str(traces_folder / "second.json"), request)
     assert note["sentence"] == texts.trace_refused(texts.TRACE_TOO_LARGE)
     assert handlers.open_trace(None, request)[1]["sentence"] == ""
+
+
+def test_a_report_is_opened_as_plots_and_a_broken_one_is_one_sentence(
+    client, tmp_path, sessions, monkeypatch
+):
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(tmp_path))
+    handlers = Handlers(sessions, ModelHost(None), [])
+    request = SimpleNamespace(session_hash="a")
+    path = tmp_path / "report.json"
+    report = json.loads(json.dumps(toy_report()))
+    report["settings"]["num_units"] = 7
+    path.write_text(json.dumps(report))
+    source, note = handlers.open_trace(str(path), request)
+    assert (source["kind"], note["sentence"]) == ("report", "")
+    payload = client.get(f"/{source['url']}/payload").json()
+    assert payload["kind"] == "report"
+    assert [figure["caption"] for figure in payload["figures"]][:2] == [
+        "Speedup by topic",
+        "Acceptance length",
+    ]
+    assert "paper's numbers" in payload["facts"]
+    assert client.get(f"/{source['url']}/trace").json() == report
+    assert client.get(f"/{source['url']}/page").text.startswith("<!doctype html>")
+    for part in ("methods", "settings", "environment"):
+        path.write_text(json.dumps({key: value for key, value in report.items() if key != part}))
+        untouched, note = handlers.open_trace(str(path), request)
+        assert "url" not in untouched
+        assert note["sentence"].endswith(f"it has no '{part}'; please make it again.")
+    path.write_text(json.dumps(report | {"methods": {"recap": {"overall": [], "topics": 3}}}))
+    assert handlers.open_trace(str(path), request)[1]["sentence"].endswith("not whole; please make it again.")
 
 
 def test_an_unknown_recorded_run_is_refused(recorded):
@@ -407,6 +438,31 @@ def test_stop_ends_a_run_and_the_page_keeps_the_one_it_had(page):
     assert value(page, "recap-speedup") == speedup
     page.keyboard.press("Escape")
     page.wait_for_function("!document.body.classList.contains('recap-trying')")
+
+
+@pytest.mark.browser
+def test_the_picture_lab_marks_what_another_picture_would_change(page):
+    page.keyboard.press("5")
+    page.get_by_test_id("recap-lab-ask").click()
+    page.get_by_test_id("recap-lab-roots").wait_for()
+    rows = page.locator("[data-testid=recap-lab-roots] tbody tr")
+    assert 0 < rows.count() <= value(page, "recap-passes")
+    told = page.get_by_test_id("recap-lab-told").inner_text()
+    changed = page.eval_on_selector_all(
+        "[data-testid=recap-lab-roots] tbody tr",
+        "rows => rows.filter(row => row.querySelectorAll('.rp-form').length > 1).map(row => Number(row.dataset.pass))",
+    )
+    marked = page.locator(".rp-token.rp-owed")
+    assert marked.count() == len(changed)
+    assert str(rows.count()) in told
+    rows.last.click()
+    assert pass_index(page) == int(rows.last.get_attribute("data-pass"))
+    has_square = lambda: page.evaluate(  # noqa: E731 - a name for a question
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done("
+        "document.querySelector('.rp-plot').data.some((item) => item.name === 'owes to the picture')))))"
+    )
+    assert has_square() == (pass_index(page) in changed)
+    page.keyboard.press("1")
 
 
 @pytest.mark.browser

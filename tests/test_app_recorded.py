@@ -8,6 +8,7 @@ import pytest
 from app_page import LESSON, open_app, pass_index, served
 from make_traces import make_trace
 from player_page import value
+from test_bench import toy_report
 
 from recap.trace_io import save_trace
 
@@ -85,6 +86,33 @@ def test_a_lesson_is_opened_from_the_list_and_stands_in_the_address(page, addres
     page.get_by_label("Leave the lesson").click()
     page.wait_for_url("**/?run=first*")
     assert page.get_by_test_id("recap-choice").input_value() == "first"
+
+
+def test_a_report_is_opened_by_the_same_button_and_a_broken_one_leaves_it(page, tmp_path):
+    report = json.loads(json.dumps(toy_report()))
+    report["settings"]["num_units"] = 7
+    good, bad = tmp_path / "good.json", tmp_path / "bad.json"
+    good.write_text(json.dumps(report))
+    bad.write_text(json.dumps({"units": []}))
+    files = page.locator("input[type=file]:near(#recap-open-trace)").last
+    files.set_input_files(good)
+    plots = page.locator(".rp-report-plot .main-svg")
+    page.wait_for_function(
+        "[...document.querySelectorAll('.rp-report-plot')].length > 3"
+        " && [...document.querySelectorAll('.rp-report-plot')].every((plot) => plot.querySelector('.main-svg'))"
+    )
+    drawn = plots.count()
+    card = page.locator(".rp-report-figures figure").first.bounding_box()
+    plot = plots.first.bounding_box()
+    assert plot["x"] + plot["width"] <= card["x"] + card["width"]
+    files.set_input_files(bad)
+    page.locator("#recap-trace-note .recap-error").wait_for()
+    assert "please make it again" in page.locator("#recap-trace-note").inner_text()
+    assert plots.count() == drawn
+    page.keyboard.press("ArrowRight")  # no player listens
+    page.get_by_test_id("recap-choice").select_option("first")
+    page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    assert page.locator(".rp-report-plot").count() == 0
 
 
 def test_the_console_is_clean_and_no_request_leaves_the_machine(page, address):

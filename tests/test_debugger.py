@@ -251,6 +251,43 @@ def test_the_best_open_path_is_always_the_next_node_and_the_last_ones_are_those_
         assert scores == pytest.approx(missed, rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        (
+            [8, [[0, 1.0, 0.01], [8, 2.5, 0.015], [63, 2.75, 0.0304], [70, 2.8, 0.05]]],
+            "This pass: 8 nodes, because more would have cost more time than they promised to save: 2.5 tokens expected"
+            " in 15.0 ms. 63 nodes would have cost 30.4 ms for 2.8.",
+        ),
+        (
+            [1, [[0, 1.0, 0.01], [1, 1.5, 0.0111], [24, 2.0, 0.03]]],
+            "This pass: 1 node, because more would have cost more time than they promised to save: 1.5 tokens expected"
+            " in 11.1 ms. 24 nodes would have cost 30.0 ms for 2.0.",
+        ),
+        (
+            [24, [[0, 1.0, 0.01], [24, 2.75, 0.011]]],
+            "This pass: 24 nodes, because every one that could be had was worth its time: 2.8 tokens expected in"
+            " 11.0 ms.",
+        ),
+        (
+            [0, [[0, 1.0, 0.01]]],
+            "This pass: no nodes, because the memories had nothing to propose: 1.0 tokens expected in 10.0 ms.",
+        ),
+    ],
+    ids=["fewer than the paper's", "the paper's was not weighed", "all that were possible", "none"],
+)
+def test_a_budget_that_follows_the_cost_is_told_in_a_sentence(page, mount, budget, told):
+    change = f"p.runs[{RUN}].passes[{STEP - 1}].budget = {json.dumps(budget)};"
+    weighed = f"(() => {{ const p = {PAYLOAD}; {change} return p; }})()"
+    mount(weighed, step=STEP)
+    assert page.get_by_test_id("recap-budget").locator("p").first.inner_text() == told
+    assert page.locator(".rp-budget circle").count() == (len(budget[1]) if len(budget[1]) > 1 else 0)
+    press(page, "3")
+    assert told in page.get_by_test_id("recap-table").inner_text()
+    mount(step=STEP)
+    assert page.get_by_test_id("recap-budget").count() == 0
+
+
 def test_why_the_target_s_token_was_no_node_is_told_as_it_was(page, mount):
     mount()
     told = page.evaluate(

@@ -57,7 +57,7 @@
     labSame: "same",
     labNote: "Where the first token of a pass would change, and by how many nats its log-probability falls. Those tokens are overlined in the text, and their roots have a square around them.",
     labRoot: (blank, other) => `In front of a blank picture: ${blank}. In front of another picture: ${other}.`,
-    tableColumns: ["", "token", "from", "q", "path score", "target says"],
+    tableColumns: ["", "token", "from", "q", "\u03c6", "target says"],
     panels: "Panels",
     tools: "Views and tools",
     legend: "Sources",
