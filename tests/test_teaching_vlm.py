@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from transformers import AutoModelForImageTextToText, AutoProcessor
+from transformers import AutoModelForImageTextToText, AutoProcessor, AutoTokenizer
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "assets" / "teaching_vlm"))
 
@@ -31,19 +31,29 @@ ALL_FAMILIES = dict.fromkeys(FAMILIES, 1.0)
 ALL_TOPICS = {**dict.fromkeys(TOPICS, 1.0), DRILL: 1.0}
 
 
-@pytest.fixture(scope="module", params=SHIPPED)
+@pytest.fixture(scope="module", params=ARCHITECTURES)
 def name(request) -> str:
     return request.param
 
 
 @pytest.fixture(scope="module")
-def folder(name) -> Path:
-    return TEACHING / name
+def architecture(name):
+    return ARCHITECTURES[name]
 
 
 @pytest.fixture(scope="module")
-def architecture(name):
-    return ARCHITECTURES[name]
+def folder(name, architecture, tmp_path_factory) -> Path:
+    """The shipped model, or one with random weights where none of this architecture ships."""
+    if name in SHIPPED:
+        return TEACHING / name
+    tokenizer = AutoTokenizer.from_pretrained(TEACHING / "qwen", local_files_only=True)
+    tokenizer.chat_template = architecture.chat_template
+    for key in ("is_local", "local_files_only"):
+        tokenizer.init_kwargs.pop(key, None)
+    torch.manual_seed(0)
+    made = tmp_path_factory.mktemp("models") / name
+    export(made, architecture.build_model(tokenizer), architecture.build_processor(tokenizer))
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -84,10 +94,6 @@ def messages(turns):
 
 
 QUESTION = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What do you see?"}]}]
-
-
-def test_both_architectures_ship():
-    assert SHIPPED == ["qwen", "llava"]
 
 
 def test_weights_load_offline_and_are_as_large_as_promised(folder, model):
@@ -264,8 +270,10 @@ def test_training_resumes_exactly_where_it_was_saved(folder, tmp_path):
 def test_exported_weights_start_another_training_unchanged(folder, model, tmp_path):
     trainer = small_trainer(folder, tmp_path)
     given = dict(model.named_parameters())
+    known = len(trainer.processor.tokenizer)  # the rows behind belong to no token
     for name, parameter in trainer.learner.model.named_parameters():
-        assert torch.equal(parameter, given[name]), name
+        rows = slice(known if "embed_tokens" in name else None)
+        assert torch.equal(parameter[rows], given[name][rows]), name
 
 
 def test_broken_foreign_and_missing_states_are_refused_in_one_sentence(tmp_path):
@@ -323,13 +331,17 @@ def test_evaluation_items_are_seeded_and_scored_from_parsed_answers():
 
 def test_the_shipped_model_answers_right(name, processor, model):
     """A smoke test on a few pictures, with room for their luck; the measured figures stand in CARD.md."""
+    if name not in SHIPPED:
+        pytest.skip(f"no weights of {name} ship")
     items = evaluate.make_items(6, ["shapes"])
     shares = evaluate.score(items, evaluate.answer_all(model, processor, items, batch_size=24))
     assert shares["ends"] > 0.9
-    assert shares["facts"] > 0.6
+    assert shares["facts"] > 0.75
 
 
-def test_batched_answers_equal_single_ones(processor, model):
+def test_batched_answers_equal_single_ones(name, processor, model):
+    if name not in SHIPPED:
+        pytest.skip(f"no weights of {name} ship")
     items = [item for item in evaluate.make_items(1, list(FAMILIES)) if item.part == DRILL]
     together = evaluate.answer_all(model, processor, items, batch_size=len(items))
     assert together == [evaluate.answer_all(model, processor, [item], batch_size=1)[0] for item in items]

@@ -12,6 +12,7 @@ import json
 import random
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 ASSETS = Path(__file__).resolve().parents[1]
@@ -48,13 +49,13 @@ REASONING_ASKERS = (
     reasoning.repaint,
     reasoning.empty_places,
 )
-EXAMPLES = (  # form, number of things, and which drawing of them: ones that the model gets right
-    (captions.plain, 5, 1),
-    (captions.as_json, 4, 0),
-    (captions.by_rows, 5, 0),
-    (captions.guided, 4, 0),
-    (captions.bullets, 5, 0),
-    (captions.as_table, 5, 0),
+EXAMPLES = (  # what is asked, number of things, and which drawing of them: ones that the model gets right
+    (partial(captions.ask, form=captions.plain), 5, 1),
+    (questions.count, 6, 0),
+    (partial(captions.ask, form=captions.as_json), 4, 0),
+    (reasoning.mirror, 5, 0),
+    (partial(captions.ask, form=captions.guided), 4, 0),
+    (partial(captions.ask, form=captions.as_table), 5, 0),
 )
 
 
@@ -102,10 +103,10 @@ def make_rows() -> list[Row]:
 def make_examples() -> list[tuple[Scene, Turn]]:
     """Six pictures with a question each, for the page."""
     examples = []
-    for index, (form, num_things, pick) in enumerate(EXAMPLES):
+    for index, (asker, num_things, pick) in enumerate(EXAMPLES):
         rng = random.Random(f"example-{index}-{pick}")
         scene = make_scene(rng, num_things=num_things)
-        examples.append((scene, captions.ask(rng, scene, form)))
+        examples.append((scene, asker(rng, scene)))
     return examples
 
 

@@ -90,9 +90,8 @@ def position(rng: random.Random, scene: Scene) -> Turn | None:
         return Turn(
             f"Where is the {short(thing)}?", f"The {short(thing)} is in the {thing.place}.", "position", TOPIC
         )
-    told = [f"the {other.place} holds {a(other.shape)}" for other in scene.things]
     found = sum(other.shape == thing.shape for other in scene.things)
-    answer = f"{capital(join(told))}. {conclude(found, thing.shape)}"
+    answer = f"{walk(scene.things, 'shape', thing.shape, where=True)} {conclude(found, thing.shape)}"
     return Turn(f"Where do you find {plural(thing.shape, 2)}?", answer, "position", TOPIC)
 
 
