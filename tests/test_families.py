@@ -177,7 +177,7 @@ REFUSED = {
             "head_dim": 8,
             "global_head_dim": 8,
             "layer_types": ["full_attention"] * 3,
-            "vocab_size_per_layer_input": 1024,
+            "vocab_size_per_layer_input": 4096,  # at least the vocabulary
             "hidden_size_per_layer_input": 8,
         },
         "layers share their keys",
