@@ -55,7 +55,7 @@ EXAMPLES = (  # what is asked, number of things, and which drawing of them: ones
     (partial(captions.ask, form=captions.as_json), 4, 0),
     (reasoning.mirror, 5, 0),
     (partial(captions.ask, form=captions.guided), 4, 0),
-    (partial(captions.ask, form=captions.as_table), 5, 0),
+    (partial(captions.ask, form=captions.as_table), 5, 1),
 )
 
 
