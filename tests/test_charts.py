@@ -196,22 +196,21 @@ def test_pointed_questions_get_the_value_they_ask_for():
 
 
 def test_the_best_so_far_is_told_before_the_highest_and_the_lowest():
-    """A second reader follows the text word by word: the last number said is what the next one is compared with."""
+    """A second reader follows the text word by word: each value is compared with the best one before it."""
     for seed in SEEDS:
         chart = chart_of(seed)
         truth = dict(zip(chart.labels, chart.values, strict=True))
-        for word, pick, verdict in (("highest", max, "more"), ("lowest", min, "less")):
+        for word, pick in (("highest", max), ("lowest", min)):
             turn = getattr(questions, word)(random.Random(seed), chart)
             evidence, conclusion = turn.answer.split(" So ")
-            steps = re.findall(r"(\w+) has (\d+)(?:, (which is|but) (\w+))?", evidence)
+            steps = re.findall(r"(\w+) has (\d+)(?: against (\d+), which is (\w+))?", evidence)
             assert [(label, int(value)) for label, value, *_ in steps] == list(truth.items())
+            assert steps[0][2:] == ("", "")
             best = chart.values[0]
-            for _, value, how, what in steps[1:]:
-                if pick(int(value), best) != best:
-                    best = int(value)
-                    assert (how, what) == ("which is", verdict)
-                else:
-                    assert (how, what) == ("but", str(best))
+            for _, value, bar, relation in steps[1:]:
+                assert int(bar) == best
+                assert relation == ("more" if int(value) > best else "less")
+                best = pick(best, int(value))
             assert best == pick(chart.values)
             assert str(best) in re.findall(r"\d+", conclusion)
             assert pick(truth, key=truth.get) in words_of(conclusion)

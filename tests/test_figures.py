@@ -261,6 +261,15 @@ def test_color_questions_are_answered_with_the_color_worn():
             assert set(re.findall("|".join(COLORS), turn.answer)) == ({worn} if worn else set())
 
 
+def checks_told(evidence):
+    """Garment, color asked, color seen and verdict of each sentence like 'Is her hat red? It is blue: no'."""
+    return re.findall(
+        rf"(?:Is|Are) (?:her|his|the) ({'|'.join(GARMENTS)})(?: of the \w+)? (\w+)\? "
+        rf"(?:It is|They are) (\w+): (\w+)\.",
+        evidence,
+    )
+
+
 def test_finders_name_exactly_those_who_wear_it():
     for scene, turn in answers_of(questions.who_wears_color):
         [(color, kind)] = facts_told(turn.question)
@@ -268,7 +277,10 @@ def test_finders_name_exactly_those_who_wear_it():
         evidence, _, end = turn.answer.partition(" So ")
         assert re.findall(rf"\b({'|'.join(PEOPLE)})\b", evidence) == [person.kind for person in scene.people]
         assert re.findall(rf"\b({'|'.join(PEOPLE)})\b", end) == right
-        assert facts_told(evidence) == [fact for fact in truth(scene) if fact[1] == kind]
+        checks = checks_told(evidence)
+        assert [(seen, worn) for worn, _, seen, _ in checks] == [f for f in truth(scene) if f[1] == kind]
+        assert all(asked == color for _, asked, _, _ in checks)
+        assert all((asked == seen) == (verdict == "yes") for _, asked, seen, verdict in checks)
     for scene, turn in answers_of(questions.who_wears):
         kind = re.search("|".join(GARMENTS), turn.question).group()
         right = [person.kind for person in scene.people if kind in wardrobe(person)]
@@ -280,7 +292,9 @@ def test_finders_name_exactly_those_who_wear_it():
         who, color = re.match(r"Which clothes of the (\w+) are (\w+)\?", turn.question).groups()
         owned = outfit(next(person for person in scene.people if person.kind == who))
         evidence, _, end = turn.answer.partition(" So ")
-        assert facts_told(evidence) == owned
+        checks = checks_told(evidence)
+        assert [(seen, worn) for worn, _, seen, _ in checks] == owned
+        assert all((seen == color) == (verdict == "yes") for _, _, seen, verdict in checks)
         assert re.findall("|".join(GARMENTS), end) == [kind for shade, kind in owned if shade == color]
 
 
@@ -331,7 +345,7 @@ def test_running_numbers_go_up_by_one_to_the_number_in_the_conclusion():
         for scene, turn in answers_of(asker):
             assert turn.kind == "count"
             evidence, end = re.split(" The total " if sum_of else " So ", turn.answer)
-            steps = re.findall(rf", ({'|'.join(NUMBERS)})\b", evidence)
+            steps = re.findall(rf"[,:] ({'|'.join(NUMBERS)})\b", evidence)
             assert steps == list(NUMBERS[1 : len(steps) + 1])
             said = re.search(rf"\b({'|'.join(NUMBERS)}|no|nobody)\b", end).group()
             assert said == NUMBERS[len(steps)] or (not steps and said in ("no", "nobody"))

@@ -236,16 +236,19 @@ def test_reasoning_finds_the_cheapest_and_the_change():
                 else max(price_of, key=price_of.get)
             )
             assert wanted in words_of(turn.answer.split("So with")[1])
-            bar = None
-            for price, remark in re.findall(
-                r"costs ([\d.]+)(?:, which is|, but)? ?(more|less|[\d.]+)?", turn.answer
-            ):
-                if bar is not None and remark not in ("more", "less"):
-                    assert Fraction(remark.rstrip(".")) == bar
+            pick, bar = (min if "cheapest" in turn.question else max), None
+            steps = re.findall(
+                r"costs ([\d.]+)(?: against ([\d.]+), which is (more|less|the same))?", turn.answer
+            )
+            assert len(steps) == len(price_of)
+            for price, before, relation in ((Fraction(step[0]), *step[1:]) for step in steps):
+                if bar is None:
+                    assert (before, relation) == ("", "")
+                    bar = price
                     continue
-                assert bar is None or remark == ("less" if "cheapest" in turn.question else "more")
-                assert bar is None or (Fraction(price) < bar) == (remark == "less")
-                bar = Fraction(price)
+                assert Fraction(before) == bar
+                assert relation == ("more" if price > bar else "less" if price < bar else "the same")
+                bar = pick(bar, price)
             assert bar == price_of[wanted]
         turn = prices.by_price(random.Random(0), scene)
         if turn is not None:

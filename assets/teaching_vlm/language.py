@@ -55,6 +55,11 @@ def counted(count: int, noun: str) -> str:
     return f"{number(count) if count else 'no'} {plural(noun, count)}"
 
 
+def versus(one: float, other: float) -> str:
+    """'more', 'less' or 'the same': what `one` is against `other`."""
+    return "more" if one > other else "less" if one < other else "the same"
+
+
 def tally(values: Iterable[str]) -> list[tuple[str, int]]:
     """Values with how often they occur, most frequent first, ties in order of first occurrence."""
     return sorted(Counter(values).items(), key=lambda item: -item[1])

@@ -39,6 +39,9 @@ DECISIONS = (
     "all",
     "none",
     "only",
+    "above",
+    "not",
+    "same",
 )
 COMMON_FACTS = frozenset((*NUMBERS, *DECISIONS, "nothing", "empty", "once"))
 USUAL_LENGTH = 50  # tokens of an answer whose tokens weigh 1

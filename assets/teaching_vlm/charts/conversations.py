@@ -6,10 +6,11 @@ import random
 from collections.abc import Callable
 
 from family import MULTI_TURN
-from language import NUMBERS, Turn, join
+from language import NUMBERS, Turn, join, versus
 
 from charts import captions
 from charts.phrases import (
+    beside,
     climb,
     direction,
     mark,
@@ -31,16 +32,16 @@ def _turn(question: str, answer: str, kind: str = "follow-up") -> Turn:
 def _two_values(rng: random.Random, chart: Chart) -> list[Turn]:
     """One value, another one, and what they have to do with each other."""
     (one, first), (other, second) = rng.sample(pairs(chart), 2)
-    word = "more" if second > first else "less"
     higher = one if first > second else other
+    apart = f"{abs(first - second)} {versus(second, first)}"
     rows = (f"| {chart.group} | value |", "| --- | --- |", f"| {one} | {first} |", f"| {other} | {second} |")
     table = "\n".join(rows)
     ends = (
-        _turn("How much more or less is that?", f"{minus(first, second)}, so it is {abs(first - second)} {word}."),
+        _turn("How much more or less is that?", f"{beside(second, first)}. {minus(first, second)}, so it is {apart}."),
         _turn("And both together?", f"Both together: {plus(first, second)}."),
         _turn(
             "Which of the two is higher?",
-            f"There are {first} for {one} and {second} for {other}, so {higher} is higher.",
+            f"There are {first} for {one} and {second} for {other}. {beside(first, second)}, so {higher} is higher.",
         ),
         _turn("Put the two in a table.", table),
     )  # fmt: skip
@@ -96,7 +97,7 @@ def _about_one(rng: random.Random, chart: Chart) -> list[Turn]:
     opening = _turn(f"Can you find {label}?", f"Yes, {label} is there, with a value of {value}.", "value")
     others = [pair for pair in pairs(chart) if pair[0] != label]
     told = "; ".join(
-        f"{name} has {number}, which is {'more' if number > value else 'less'}" for name, number in others
+        f"{name} has {number} against {value}, which is {versus(number, value)}" for name, number in others
     )
     higher = [name for name, number in others if number > value]
     verb = "is" if len(higher) == 1 else "are"

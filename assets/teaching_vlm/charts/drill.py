@@ -7,7 +7,7 @@ import random
 from family import DRILL
 from language import NUMBERS, ORDINALS, Turn
 
-from charts.phrases import climb, pairs, put_in_order, ranked, title, walk
+from charts.phrases import beside, climb, count_beyond, count_marks, pairs, put_in_order, ranked, title
 from charts.scene import LINE, Chart
 
 
@@ -15,7 +15,8 @@ def drill(rng: random.Random, chart: Chart) -> list[Turn]:
     """One fact in few words: a value, a label by its place, a color; or a row, the highest, the order, the number."""
     position = rng.randrange(len(chart.labels))
     label, shown, shade = chart.labels[position], chart.values[position], chart.colors[position]
-    place = ORDINALS[position]
+    place, limit = ORDINALS[position], chart.unit * rng.choice((5, 10, 15))
+    rival, bar = rng.choice([pair for pair in pairs(chart) if pair[0] != label])
     asked = [
         ("value", f"Value of {label}?", f"It is {shown}."),
         ("value", f"Value of {label}?", f"It is {shown}."),
@@ -39,8 +40,11 @@ def drill(rng: random.Random, chart: Chart) -> list[Turn]:
         (
             "count",
             "How many?",
-            f"Here {walk(chart, lambda value: True)}. So it is {NUMBERS[len(chart.labels)]}.",
+            f"Here {count_marks(chart)}. So it is {NUMBERS[len(chart.labels)]}.",
         ),
+        ("compare", f"Is {label} more than {rival}?", f"Here {beside(shown, bar)}."),
+        ("count", f"How many above {limit}?", f"Here {count_beyond(chart, limit, 1)}."),
+        ("count", f"How many below {limit}?", f"Here {count_beyond(chart, limit, -1)}."),
     ]
     if chart.kind != LINE:
         asked += [("color", f"Color of {label}?", f"It is {shade}.")] * 2

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from language import join, number
+from language import join, number, versus
 
 from charts.scene import BARS, LINE, SIDEWAYS, Chart
 from charts.words import PLURALS
@@ -53,21 +53,22 @@ def plus(one: int, other: int) -> str:
 def beside_best(values: Sequence[int], sign: int) -> list[str]:
     """What to say behind each value on the way to the highest (sign 1) or lowest (-1).
 
-    Behind each remark the last number said is the best so far, so that the next one is compared with the number
-    before it.
+    The best so far is said again right behind the value, so that the two numbers are compared side by side.
     """
     best, remarks = values[0], [""]
     for value in values[1:]:
-        if sign * value > sign * best:
-            best = value
-            remarks.append(f", which is {'more' if sign > 0 else 'less'}")
-        else:
-            remarks.append(f", but {best} stays")
+        remarks.append(f" against {best}, which is {versus(value, best)}")
+        best = value if sign * value > sign * best else best
     return remarks
 
 
+def beside(one: int, other: int) -> str:
+    """'20 against 15 is more': two numbers side by side before the word that tells which is larger."""
+    return f"{one} against {other} is {versus(one, other)}"
+
+
 def climb(found: Sequence[tuple[str, int]], sign: int) -> str:
-    """'pear has 20; grape has 75, which is more; fig has 10, but 75 stays'."""
+    """'pear has 20; grape has 75 against 20, which is more; fig has 10 against 75, which is less'."""
     remarks = beside_best([value for _, value in found], sign)
     return "; ".join(
         f"{label} has {value}{remark}" for (label, value), remark in zip(found, remarks, strict=True)
@@ -84,13 +85,21 @@ def put_in_order(values: Sequence[int], sign: int) -> str:
     return " ".join(told)
 
 
-def walk(chart: Chart, matches: Callable[[int], bool]) -> str:
-    """'pear with 20 makes one and fig with 10 does not count': each value is seen before it is counted."""
+def count_marks(chart: Chart) -> str:
+    """'pear with 20 makes one and fig with 10 makes two'."""
+    return join(
+        [f"{label} with {value} makes {number(i)}" for i, (label, value) in enumerate(pairs(chart), 1)]
+    )
+
+
+def count_beyond(chart: Chart, limit: int, sign: int) -> str:
+    """'pear with 20 against 15 makes one and fig with 10 against 15 does not count', above (sign 1) or below (-1)."""
     told, found = [], 0
     for label, value in pairs(chart):
-        found += matches(value)
-        fate = f"makes {number(found)}" if matches(value) else "does not count"
-        told.append(f"{label} with {value} {fate}")
+        counts = sign * value > sign * limit
+        found += counts
+        fate = f"makes {number(found)}" if counts else "does not count"
+        told.append(f"{label} with {value} against {limit} {fate}")
     return join(told)
 
 

@@ -12,7 +12,10 @@ from shapes.phrases import conclude
 from charts import captions
 from charts.phrases import (
     KIND_NAMES,
+    beside,
     climb,
+    count_beyond,
+    count_marks,
     direction,
     label_colors,
     mark,
@@ -24,7 +27,6 @@ from charts.phrases import (
     ranked,
     same_color,
     title,
-    walk,
 )
 from charts.scene import LINE, Chart
 
@@ -99,7 +101,7 @@ def above(rng: random.Random, chart: Chart) -> Turn:
     found = sum(sign * value > sign * limit for value in chart.values)
     end = f"{conclude(found, mark(chart))[:-1]} {word} {limit}."
     question = f"How many {mark(chart)}s are {word} {limit}?"
-    told = walk(chart, lambda value: sign * value > sign * limit)
+    told = count_beyond(chart, limit, sign)
     return Turn(question, f"Read {direction(chart)}, {told}. {end}", "count", CHART)
 
 
@@ -151,7 +153,7 @@ def count(rng: random.Random, chart: Chart) -> Turn:
             ("How many values are printed?", f"Read {direction(chart)}, {made}. {conclude(total, 'value')}"),
             (
                 f"How many {mark(chart)}s does the chart have?",
-                f"Counted {direction(chart)}, {walk(chart, lambda value: True)}. {conclude(total, mark(chart))}",
+                f"Counted {direction(chart)}, {count_marks(chart)}. {conclude(total, mark(chart))}",
             ),
         )
     )
@@ -161,7 +163,7 @@ def count(rng: random.Random, chart: Chart) -> Turn:
 def compare(rng: random.Random, chart: Chart) -> Turn:
     (one, first), (other, second) = rng.sample(pairs(chart), 2)
     verdict = "yes" if first > second else "no"
-    answer = f"There are {first} for {one} and {second} for {other}, so {verdict}."
+    answer = f"There are {first} for {one} and {second} for {other}. {beside(first, second)}, so {verdict}."
     return Turn(f"Is {one} higher than {other}?", answer, "compare", CHART)
 
 

@@ -6,9 +6,9 @@ import random
 from itertools import pairwise
 
 from family import REASONING
-from language import ORDINALS, Turn, join, number
+from language import ORDINALS, Turn, join, number, versus
 
-from charts.phrases import climb, mark, minus, pairs, plural_group, plus, put_in_order, ranked
+from charts.phrases import beside, climb, mark, minus, pairs, plural_group, plus, put_in_order, ranked
 from charts.scene import Chart
 
 
@@ -64,12 +64,13 @@ def growth(rng: random.Random, chart: Chart) -> Turn:
         step = sign * (next_value - value)
         way = "up" if next_value > value else "down"
         if step < 0:
-            remark = "which does not count"
-        elif step > best[0]:
-            best, remark = (step, label, next_label), "which is the largest so far"
+            remark = ", which does not count"
+        elif not best[0]:
+            remark = ", which is the first"
         else:
-            remark = f"but {best[0]} stays"
-        steps = f"{minus(value, next_value)}, so {abs(step)} {way}, {remark}"
+            remark = f" against {best[0]}, which is {versus(step, best[0])}"
+        best = max(best, (step, label, next_label), key=lambda found: found[0])
+        steps = f"{minus(value, next_value)}, so {abs(step)} {way}{remark}"
         told.append(f"From {label} with {value} to {next_label} with {next_value}: {steps}.")
     end = (
         f"So the largest {word} is {best[0]}, from {best[1]} to {best[2]}."
@@ -82,17 +83,17 @@ def growth(rng: random.Random, chart: Chart) -> Turn:
 
 
 def scan(rng: random.Random, chart: Chart) -> Turn:
-    word, more, sign = rng.choice((("highest", "more", 1), ("lowest", "less", -1)))
-    less = "less" if more == "more" else "more"
+    word, sign = rng.choice((("highest", 1), ("lowest", -1)))
     (best, bar), *others = pairs(chart)
     told = [f"Begin with {best} at {bar}."]
     openings = ("Next, {} has {},", "Then {} has {},", "Going on, {} has {},", "Finally, {} has {},")
     for opening, (label, value) in zip(openings, others, strict=False):
+        compared = f"{opening.format(label, value)} and {beside(value, bar)}"
         if sign * value > sign * bar:
-            told.append(f"{opening.format(label, value)} which is {more} than {bar}, so take {label}.")
+            told.append(f"{compared}, so take {label}.")
             best, bar = label, value
         else:
-            told.append(f"{opening.format(label, value)} which is {less} than {bar}, so keep {best}.")
+            told.append(f"{compared}, so keep {best}.")
     answer = f"{' '.join(told)} The {word} is {best} with {bar}."
     return Turn(f"Find the {word} value step by step.", answer, "scan", REASONING)
 
@@ -126,7 +127,7 @@ def check_each(rng: random.Random, chart: Chart) -> Turn:
         if value > limit:
             kept.append(label)
         told.append(
-            f"{opening.format(label, value)} which is {'' if value > limit else 'not '}above {limit}."
+            f"{opening.format(label, value)} and {value} against {limit} is {'' if value > limit else 'not '}above."
         )
     end = f"So these are above {limit}: {join(kept)}." if kept else f"So none is above {limit}."
     question = f"Check for each of the {plural_group(chart)} whether it is above {limit}."
@@ -136,10 +137,9 @@ def check_each(rng: random.Random, chart: Chart) -> Turn:
 def beat(rng: random.Random, chart: Chart) -> Turn:
     (one, first), (other, second), (third, value) = rng.sample(pairs(chart), 3)
     made = first + second
-    relation = "more than" if made > value else "less than" if made < value else "the same as"
     answer = (
         f"There are {first} for {one} and {second} for {other}, and {plus(first, second)}. There are {value} for "
-        f"{third}. As {made} is {relation} {value}, the answer is {'yes' if made > value else 'no'}."
+        f"{third}. {beside(made, value)}, so the answer is {'yes' if made > value else 'no'}."
     )
     return Turn(f"Do {one} and {other} together beat {third}?", answer, "beat", REASONING)
 
@@ -161,11 +161,10 @@ def what_if(rng: random.Random, chart: Chart) -> Turn:
     rival, bar = next(pair for pair in ranked(chart) if pair[0] != label)
     others = [pair for pair in pairs(chart) if pair[0] != label]
     raised = value + extra
-    relation = "more than" if raised > bar else "less than" if raised < bar else "the same as"
     answer = (
         f"The {mark(chart)} for {label} is at {value}, and {plus(value, extra)}. Of the others, {climb(others, 1)}. "
-        f"So the highest of them is {rival} with {bar}. As {raised} is {relation} {bar}, "
-        f"the answer is {'yes' if raised > bar else 'no'}."
+        f"So the highest of them is {rival} with {bar}. {beside(raised, bar)}, "
+        f"so the answer is {'yes' if raised > bar else 'no'}."
     )
     return Turn(f"If {label} had {extra} more, would it be the highest?", answer, "what if", REASONING)
 
@@ -173,10 +172,9 @@ def what_if(rng: random.Random, chart: Chart) -> Turn:
 def twice(rng: random.Random, chart: Chart) -> Turn:
     (one, first), (other, second) = rng.sample(pairs(chart), 2)
     double = 2 * second
-    relation = "more than" if first > double else "less than" if first < double else "the same as"
     answer = (
         f"There are {second} for {other}, and twice {second} is {double}. There are {first} for {one}. "
-        f"As {first} is {relation} {double}, the answer is {'yes' if first >= double else 'no'}."
+        f"{beside(first, double)}, so the answer is {'yes' if first >= double else 'no'}."
     )
     return Turn(f"Is {one} at least twice as high as {other}?", answer, "twice", REASONING)
 

@@ -8,7 +8,7 @@ from family import MULTI_TURN
 from language import Turn, capital, join, number
 
 from figures import captions, questions, reasoning
-from figures.evidence import count_garments, count_wearers, each_has, sentences, those
+from figures.evidence import check_clothes, count_garments, count_wearers, each_has, those
 from figures.phrases import BODY, be, has, her, outfit, she, some, the, where, worn
 from figures.scene import GARMENTS, Garment, Person, Scene
 
@@ -57,7 +57,7 @@ def _after(
         _turn(f"And {her(person)} {kind}?", f"{other_color}."),
         _turn(
             f"Is anything else {she(person)} wears of that color?",
-            f"{she(person)} also wears {rest}. So {again}.",
+            f"{check_clothes(person, garment.color)} So {again}.",
         ),
         _turn(f"What else does {she(person)} wear?", f"besides it {she(person)} wears {rest}."),
         _turn(f"Where does {she(person)} stand?", f"{she(person)} stands {where(person)}."),
@@ -78,7 +78,7 @@ def _among_others(garment: Garment, others: list[Person]) -> list[Turn]:
     """Who else wears that color or a garment like it: everyone else first, then the verdict."""
     twins = [the(p) for p in others if garment.color in [g.color for g in p.garments]]
     alike = those(twins, "also wears", "also wear", "nobody else wears")
-    told = sentences([f"{the(p)} wears {join([g.color for g in p.garments])}" for p in others])
+    told = " ".join(check_clothes(p, garment.color) for p in others)
     wearers = [the(p) for p in others if p.wears(garment.kind)]
     anyone = those(wearers, "does", "do", "nobody else does")
     return [

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from language import a, capital, join, number
 
-from figures.phrases import has, some, the, where, worn
-from figures.scene import Person, Scene
+from figures.phrases import PLURALS, be, has, her, some, the, where, worn
+from figures.scene import Garment, Person, Scene
 
 PARTS = {  # a part of the body -> what may be worn there, one garment of them at most
     "head": ("hat",),
@@ -30,6 +30,39 @@ def sentences(told: Sequence[str]) -> str:
 def worn_on(person: Person, part: str) -> str:
     """'a red hat' or 'nothing' for a part of PARTS."""
     return next((worn(garment) for garment in person.garments if garment.kind in PARTS[part]), "nothing")
+
+
+def check_color(person: Person, garment: Garment, color: str, first: str = "") -> str:
+    """'Is the hat of the woman red? It is blue': what is asked stands right before what is seen.
+
+    So the two are compared at a short and fixed distance.
+    """
+    pronoun = "they are" if garment.kind in PLURALS else "it is"
+    name = first or f"the {garment.kind} of {the(person)}"
+    return f"{capital(be(garment.kind))} {name} {color}? {capital(pronoun)} {garment.color}"
+
+
+def check_clothes(person: Person, color: str) -> str:
+    """Every garment of a person, each with the verdict whether it has that color."""
+    return " ".join(
+        f"{check_color(person, garment, color, f'{her(person)} {garment.kind}')}: "
+        f"{'yes' if garment.color == color else 'no'}."
+        for garment in person.garments
+    )
+
+
+def check_wearers(people: Sequence[Person], kind: str, color: str) -> str:
+    """Everyone, each with the verdict whether their garment of that kind has that color."""
+    told = []
+    for person in people:
+        garment = person.wears(kind)
+        if garment is None:
+            told.append(f"{capital(has(person, kind))}: no.")
+        else:
+            told.append(
+                f"{check_color(person, garment, color)}: {'yes' if garment.color == color else 'no'}."
+            )
+    return " ".join(told)
 
 
 def each_has(people: Sequence[Person], kind: str) -> str:
@@ -54,11 +87,12 @@ def count_garments(person: Person) -> str:
     return "; ".join(f"{some(garment.kind)}, {number(i)}" for i, garment in enumerate(person.garments, 1))
 
 
-def standing(scene: Scene) -> str:
-    """'on the left stands a woman, on the right a man'."""
-    first, *rest = scene.people
-    told = [f"{where(first)} stands {a(first.kind)}", *[f"{where(p)} {a(p.kind)}" for p in rest]]
-    return ", ".join(told)
+def check_people(scene: Scene, kind: str) -> str:
+    """'Is the one on the left a man? It is a woman: no.', for everyone."""
+    return " ".join(
+        f"Is the one {where(person)} {a(kind)}? It is {a(person.kind)}: {'yes' if person.kind == kind else 'no'}."
+        for person in scene.people
+    )
 
 
 def those(names: Sequence[str], one: str, many: str, nobody: str) -> str:

@@ -12,7 +12,16 @@ from family import GENERAL
 from language import Turn, a, capital, join, number
 from shapes.scene import BACKGROUNDS
 
-from figures.evidence import count_wearers, each_has, sentences, standing, those
+from figures.evidence import (
+    check_clothes,
+    check_color,
+    check_people,
+    check_wearers,
+    count_wearers,
+    each_has,
+    sentences,
+    those,
+)
 from figures.phrases import (
     BARE,
     BODY,
@@ -91,7 +100,7 @@ def who_wears_color(rng: random.Random, scene: Scene) -> Turn:
     phrase = phrase if some(garment.kind) == garment.kind else a(phrase)
     wearers = [p for p in scene.people if (g := p.wears(garment.kind)) is not None and g.color == shade]
     end = those([f"{the(person)} {where(person)}" for person in wearers], "wears", "wear", "nobody wears")
-    told = each_has(scene.people, garment.kind)
+    told = check_wearers(scene.people, garment.kind, shade)
     return _turn(f"Who wears {phrase}?", f"{told} So {end} {phrase}.", "who")
 
 
@@ -132,14 +141,14 @@ def is_there(rng: random.Random, scene: Scene) -> Turn:
     kind = rng.choice(PEOPLE)
     found = [person for person in scene.people if person.kind == kind]
     end = f"yes, there is {a(kind)}" if found else f"no, there is no {kind}"
-    return _turn(f"Is there {a(kind)} in the picture?", f"{standing(scene)}. So {end}.", "yes or no")
+    return _turn(f"Is there {a(kind)} in the picture?", f"{check_people(scene, kind)} So {end}.", "yes or no")
 
 
 def is_color(rng: random.Random, scene: Scene) -> Turn:
     person = rng.choice(scene.people)
     garment = rng.choice(person.garments)
     asked = garment.color if rng.random() < 0.5 else rng.choice(GARMENT_COLORS)
-    told = f"{her(person)} {garment.kind} {be(garment.kind)} {garment.color}"
+    told = check_color(person, garment, asked)
     question = f"{capital(be(garment.kind))} the {garment.kind} of {the(person)} {asked}?"
     return _turn(question, f"{told}, so {'yes' if asked == garment.color else 'no'}.", "yes or no")
 
@@ -190,7 +199,7 @@ def in_color(rng: random.Random, scene: Scene) -> Turn:
     kinds = [f"{her(person)} {garment.kind}" for garment in person.garments if garment.color == shade]
     verb = be(kinds[0].split()[1]) if len(kinds) == 1 else "are"
     end = f"{join(kinds)} {verb} {shade}" if kinds else f"nothing is {shade}"
-    answer = f"{she(person)} wears {outfit(person)}. So {end}."
+    answer = f"{check_clothes(person, shade)} So {end}."
     return _turn(f"Which clothes of {the(person)} are {shade}?", answer, "garment")
 
 
@@ -214,7 +223,8 @@ def background(rng: random.Random, scene: Scene) -> Turn:
     if rng.random() < 0.5:
         return _turn("What color is the background?", f"the background is {scene.background}.", "background")
     asked = rng.choice((scene.background, rng.choice(list(BACKGROUNDS))))
-    answer = f"the background is {scene.background}, so {'yes' if asked == scene.background else 'no'}."
+    verdict = "yes" if asked == scene.background else "no"
+    answer = f"you ask for {asked}; it is {scene.background}, so {verdict}."
     return _turn(f"Is the background {asked}?", answer, "background")
 
 
@@ -225,7 +235,7 @@ ASKERS = (
 )  # fmt: skip
 POINTING = (
     color, color, color_by_place, color_by_place, body, on_the_body, who_wears_color, who_wears, count, wears, lower,
-    upper, in_color, holds, who_stands,
+    upper, in_color, in_color, is_color, is_there, holds, who_stands,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from family import REASONING
 from language import Turn, capital, join, number
 
-from figures.evidence import PARTS, count_garments, each_has, sentences, those, worn_on
+from figures.evidence import PARTS, check_color, count_garments, each_has, sentences, those, worn_on
 from figures.phrases import PLACED, covers, has, outfit, she, some, the, where, worn
 from figures.scene import GARMENT_COLORS, GARMENTS, OPTIONAL, Garment, Person, Scene
 
@@ -93,13 +93,12 @@ def count_color(rng: random.Random, scene: Scene) -> Turn:
     color = rng.choice(_colors(rng.choice(scene.people)))
     total, told = 0, []
     for person in scene.people:
-        steps = []
         for garment in person.garments:
             total += garment.color == color
-            steps.append(f"{worn(garment)}{f', {number(total)}' if garment.color == color else ''}")
-        told.append(f"{the(person)} wears {'; '.join(steps)}")
+            verdict = number(total) if garment.color == color else "no"
+            told.append(f"{check_color(person, garment, color)}: {verdict}.")
     question = f"How many {color} garments are there? Count person by person."
-    return _turn(question, f"{sentences(told)} The total is {number(total)}.", "count")
+    return _turn(question, f"{' '.join(told)} The total is {number(total)}.", "count")
 
 
 def bare_ones(rng: random.Random, scene: Scene) -> Turn:

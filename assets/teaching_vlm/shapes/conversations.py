@@ -90,7 +90,8 @@ def multi_turn(rng: random.Random, scene: Scene, num_turns: int) -> list[Turn]:
 
 
 DRILLED = (
-    questions.count, questions.count, questions.count, questions.count, reasoning.count_aloud,
+    questions.count, questions.count, questions.count_shapes, questions.count_shapes, questions.count_shapes,
+    questions.count_shapes, questions.count_shapes, questions.count_shapes, reasoning.count_aloud,
     questions.position, questions.exists, questions.palette, questions.neighbor, questions.where_color,
     reasoning.commonest, reasoning.compare_counts, reasoning.compare_heights, reasoning.compare_sizes,
     reasoning.odd_one, reasoning.check_each, reasoning.take_away,

@@ -117,15 +117,23 @@ def count(rng: random.Random, scene: Scene) -> Turn:
             "count",
             TOPIC,
         )
-    attribute = ("color", "size", "shape", "shape")[form - 1]
+    return count_by(rng, scene, ("color", "size", "shape", "shape")[form - 1], where=form == 4)
+
+
+def count_by(rng: random.Random, scene: Scene, attribute: str, where: bool) -> Turn:
+    """How many have one value of an attribute, and where if asked."""
     all_values = {"color": tuple(COLORS), "size": SIZES, "shape": SHAPES}[attribute]
     values = [getattr(thing, attribute) for thing in scene.things]
     value = rng.choice(values if rng.random() < 0.75 else all_values)
     noun = value if attribute == "shape" else f"{value} shape"
-    where = form == 4
     question = f"How many {plural(noun, 2)} are there{', and where' if where else ''}?"
     counting = walk(scene.things, attribute, value, where)
     return Turn(question, f"{counting} {conclude(values.count(value), noun)}", "count", TOPIC)
+
+
+def count_shapes(rng: random.Random, scene: Scene) -> Turn:
+    """Counts of one kind of shape, which is harder to see than a color or a size."""
+    return count_by(rng, scene, "shape", where=rng.random() < 0.5)
 
 
 def exists(rng: random.Random, scene: Scene) -> Turn:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from family import TEXT
-from language import Turn, join
+from language import Turn, join, number
 
 from signs.phrases import ORDINALS, money, name, say
 from signs.scene import LABEL, RECEIPT, Lettered
@@ -17,7 +17,11 @@ def has_item(rng: random.Random, scene: Lettered) -> Turn:
     names = [item for item, _ in scene.items]
     item = rng.choice(names) if rng.random() < 0.5 else rng.choice(ITEMS)
     verdict = "yes, it does" if item in names else "no, it does not"
-    answer = f"The receipt lists {join(names)}. So {verdict}."
+    looked = " ".join(
+        f"Is item {number(i)} {item}? It is {name}: {'yes' if name == item else 'no'}."
+        for i, name in enumerate(names, 1)
+    )
+    answer = f"{looked} So {verdict}."
     return Turn(f"Does the receipt list {item}?", answer, "check", TEXT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from family import MULTI_TURN
-from language import Turn, counted
+from language import Turn, counted, versus
 
 from signs import captions
 from signs.phrases import ORDINALS, add, count_up, money, name, say, subtract
@@ -74,9 +74,11 @@ def _prices(rng: random.Random, scene: Lettered) -> list[Turn]:
     added, total = add(scene, first, second)
     taken, rest = subtract(scene, first, second)
     told = f"The {one} costs {first}, and the {other} costs {second}"
-    cheaper = f"{told}, so both cost the same."
-    if first != second:
-        cheaper = f"{told}, so the {one if cents(first) < cents(second) else other} is cheaper."
+    relation = versus(cents(first), cents(second))
+    end = {"less": f"the {one} is cheaper", "more": f"the {other} is cheaper"}.get(
+        relation, "both cost the same"
+    )
+    cheaper = f"{told}. {first} against {second} is {relation}, so {end}."
     ends = (
         _turn("How much are both together?", f"{added}, so both cost {money(total)}."),
         _turn("What is the difference?", f"{taken}, so it is {money(rest)}."),

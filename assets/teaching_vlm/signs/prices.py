@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from family import REASONING
-from language import Turn, capital, join
+from language import Turn, capital, join, versus
 
 from signs.phrases import add, money, subtract
 from signs.scene import Lettered, cents
@@ -38,12 +38,8 @@ def extreme(rng: random.Random, scene: Lettered) -> Turn | None:
         return None
     told, bar = [], None
     for item, price in scene.items:
-        remark = ""
-        if bar is not None and pick(cents(price), cents(bar)) == cents(bar):
-            remark = f", but {bar} stays"
-        elif bar is not None:
-            remark = f", which is {'less' if pick is min else 'more'}"
-        bar = bar if remark.endswith("stays") else price
+        remark = "" if bar is None else f" against {bar}, which is {versus(cents(price), cents(bar))}"
+        bar = price if bar is None else pick(bar, price, key=cents)
         told.append(f"the {item} costs {price}{remark}")
     answer = f"{capital('; '.join(told))}. So with {found[0][1]}, the {found[0][0]} is the {word} item."
     return Turn(f"Which item is the {word}?", answer, "extreme", REASONING)
@@ -70,13 +66,11 @@ def both(rng: random.Random, scene: Lettered) -> Turn:
 
 def dearer(rng: random.Random, scene: Lettered) -> Turn:
     (one, first), (other, second) = rng.sample(scene.items, 2)
-    answer = f"The {one} costs {first}, and the {other} costs {second}. "
-    if cents(first) == cents(second):
-        answer += "Both prices are the same, so no."
-    elif cents(first) > cents(second):
-        answer += f"As {first} is more than {second}, the answer is yes."
-    else:
-        answer += f"As {first} is less than {second}, the answer is no."
+    relation = versus(cents(first), cents(second))
+    answer = (
+        f"The {one} costs {first}, and the {other} costs {second}. {first} against {second} is {relation}, "
+        f"so the answer is {'yes' if relation == 'more' else 'no'}."
+    )
     return Turn(f"Is the {one} more expensive than the {other}?", answer, "compare", REASONING)
 
 
@@ -120,9 +114,8 @@ def affordable(rng: random.Random, scene: Lettered) -> Turn:
     for opening, (item, price) in zip(openings, scene.items, strict=False):
         if cents(price) <= 100 * limit:
             kept.append(item)
-            told.append(f"{opening.format(item, price)} which is not more than {limit}.")
-        else:
-            told.append(f"{opening.format(item, price)} which is more than {limit}.")
+        relation = "not more" if cents(price) <= 100 * limit else "more"
+        told.append(f"{opening.format(item, price)} and {price} against {limit} is {relation}.")
     end = f"So one can pay for {join(kept, 'or')}." if kept else "So there is nothing one can pay for."
     question = f"Someone has {limit} dollars. Check each item: can it be paid for?"
     return Turn(question, f"{' '.join(told)} {end}", "check price", REASONING)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from family import REASONING
-from language import Turn, capital, counted, join, number
+from language import Turn, capital, counted, number, versus
 
 from signs import prices
 from signs.phrases import ORDINALS, count_letters, count_up, kind_noun, money, name, say
@@ -39,9 +39,11 @@ def taken(rng: random.Random, scene: Lettered) -> Turn | None:
 def enough(rng: random.Random, scene: Lettered) -> Turn:
     amount, unit = scene.lines[-1]
     need = rng.randint(2, 8) if unit == "kg" else 100 * rng.randint(2, 8)
-    relation = "less than" if int(amount) < need else "more than" if int(amount) > need else "the same as"
     verdict = "no" if int(amount) < need else "yes"
-    answer = f"The label says {amount} {unit}. As {amount} is {relation} {need}, the answer is {verdict}."
+    answer = (
+        f"The label says {amount} {unit}. {amount} against {need} is {versus(int(amount), need)}, "
+        f"so the answer is {verdict}."
+    )
     return Turn(f"Someone needs {need} {unit}. Is one jar enough?", answer, "enough", REASONING)
 
 
@@ -102,16 +104,18 @@ def longer(rng: random.Random, scene: Lettered) -> Turn | None:
     if len(one) == len(other):
         end = "So both have the same number of letters."
     else:
-        long, short = sorted((one, other), key=len, reverse=True)
-        end = f"As {number(len(long))} is more than {number(len(short))}, {long} is longer."
+        relation = versus(len(one), len(other))
+        long = one if relation == "more" else other
+        end = f"{capital(number(len(one)))} against {number(len(other))} is {relation}, so {long} is longer."
     return Turn(f"Which word is longer, {one} or {other}?", told + end, "count", REASONING)
 
 
 def has_word(rng: random.Random, scene: Lettered) -> Turn:
     """Whether a word is printed, after a look at every line."""
     word = rng.choice(scene.lines)[0] if rng.random() < 0.5 else rng.choice((*ITEMS, *PLACES))
-    told = join(
-        [f"the {nth} line says {say(line)}" for nth, line in zip(ORDINALS, scene.lines, strict=False)]
+    told = " ".join(
+        f"Does line {number(i)} say {word}? It says {say(line)}: {'yes' if word in line else 'no'}."
+        for i, line in enumerate(scene.lines, 1)
     )
     row = next((i for i, line in enumerate(scene.lines) if word in line), None)
     end = (
@@ -119,9 +123,7 @@ def has_word(rng: random.Random, scene: Lettered) -> Turn:
         if row is not None
         else f"So no, {word} is not there."
     )
-    return Turn(
-        f"Check every line: does one of them say {word}?", f"{capital(told)}. {end}", "check", REASONING
-    )
+    return Turn(f"Check every line: does one of them say {word}?", f"{told} {end}", "check", REASONING)
 
 
 def swapped(rng: random.Random, scene: Lettered) -> Turn | None:
