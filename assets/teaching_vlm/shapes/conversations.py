@@ -36,11 +36,9 @@ def _about_it(rng: random.Random, scene: Scene, thing: Thing) -> list[Turn]:
         value = getattr(thing, attribute)
         if not others:
             return f"It is {value if attribute == 'color' else a(value)}, and there is no other shape."
-        values = [getattr(other, attribute) for other in others]
-        verdict = "yes" if value in values else "no"
-        if attribute == "color":
-            return f"It is {value}, and the others are {join(values)}, so {verdict}."
-        return f"It is {a(value)}, and the others are {join([a(v) for v in values])}, so {verdict}."
+        verdict = "yes" if any(getattr(other, attribute) == value for other in others) else "no"
+        named = value if attribute == "color" else a(value)
+        return f"It is {named}. Of the others: {walk(tuple(others), attribute, value)} So {verdict}."
 
     elsewhere = (
         f"Besides it there is {join([located(o) for o in others])}." if others else "Nothing else is there."

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from language import Turn, a, capital, counted, join, plural
+from language import Turn, a, capital, counted, join, number, plural
 
 from shapes.phrases import conclude, distinct, full, short, unique_names, walk
 from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SHAPES, SIZES, Scene, Thing
@@ -181,11 +181,15 @@ def neighbor(rng: random.Random, scene: Scene) -> Turn | None:
 
 
 def palette(rng: random.Random, scene: Scene) -> Turn:
-    """Which colours or shapes occur: all of them in reading order, then each once."""
+    """Which colours or shapes occur: in reading order, each numbered when it is new, then each once."""
     attribute = rng.choice(("color", "shape"))
     values = [getattr(thing, attribute) for thing in scene.things]
     kinds = distinct(values)
-    told = f"One after the other I see {join(values)}."
+    steps = [
+        f"{value} again" if value in values[:i] else f"{value}, {number(kinds.index(value) + 1)}"
+        for i, value in enumerate(values)
+    ]
+    told = f"One after the other I see {'; '.join(steps)}."
     if attribute == "color":
         answer = f"{told} That makes {counted(len(kinds), 'color')}: {join(kinds)}."
         return Turn("Which colors do the shapes have?", answer, "palette", TOPIC)

@@ -7,7 +7,7 @@ from collections import Counter
 
 from language import NUMBERS, ORDINALS, Turn, a, capital, counted, join, number, plural, tally
 
-from shapes.phrases import check, distinct, full, located, short, unique_names, walk
+from shapes.phrases import check, distinct, full, short, unique_names, walk
 from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SIZES, Scene
 
 TOPIC = "complex reasoning pro"
@@ -26,12 +26,27 @@ def count_aloud(rng: random.Random, scene: Scene) -> Turn:
         )
         question = rng.choice(("Count the shapes one by one.", "Count all shapes step by step."))
         return Turn(question, f"{steps} So there {_verb(total)} {counted(total, 'shape')}.", "count", TOPIC)
-    per_row = [sum(thing.row == i for thing in scene.things) for i in range(3)]
-    rows = join(
-        [f"the {name} row has {number(per_row[i]) if per_row[i] else 'none'}" for i, name in enumerate(ROWS)]
-    )
-    answer = f"{capital(rows)}. Together that makes {counted(total, 'shape')}."
+    told, _ = _line_by_line(scene, "row")
+    answer = f"{told} Together that makes {counted(total, 'shape')}."
     return Turn("Count the shapes in every row and add them up.", answer, "count", TOPIC)
+
+
+def _line_by_line(scene: Scene, lines: str) -> tuple[str, list[int]]:
+    """What each row or column holds with running numbers, how many that makes; and the three counts."""
+    told, counts = [], []
+    for index, name in enumerate(ROWS if lines == "row" else COLUMNS):
+        things = [t for t in scene.things if (t.row if lines == "row" else t.column) == index]
+        steps = "; ".join(f"{short(thing)}, {number(i)}" for i, thing in enumerate(things, 1))
+        told.append(f"{capital(name)} {lines}: {steps or 'none'}.")
+        counts.append(len(things))
+    names = ROWS if lines == "row" else COLUMNS
+    said = join(
+        [
+            f"the {name} {lines} has {number(n) if n else 'none'}"
+            for name, n in zip(names, counts, strict=True)
+        ]
+    )
+    return f"{' '.join(told)} So {said}.", counts
 
 
 def compare_counts(rng: random.Random, scene: Scene) -> Turn | None:
@@ -75,17 +90,15 @@ def take_away(rng: random.Random, scene: Scene) -> Turn | None:
 
 
 def fullest(rng: random.Random, scene: Scene) -> Turn:
-    lines, key = rng.choice(((("row"), ROWS), (("column"), COLUMNS)))
-    counts = [sum((t.row if lines == "row" else t.column) == i for t in scene.things) for i in range(3)]
-    said = join(
-        [f"the {name} {lines} has {number(n) if n else 'none'}" for name, n in zip(key, counts, strict=True)]
-    )
-    best = [name for name, n in zip(key, counts, strict=True) if n == max(counts)]
+    lines = rng.choice(("row", "column"))
+    told, counts = _line_by_line(scene, lines)
+    names = ROWS if lines == "row" else COLUMNS
+    best = [name for name, n in zip(names, counts, strict=True) if n == max(counts)]
     if len(best) == 1:
-        end = f"So the {best[0]} {lines} has the most"
+        end = f"The {best[0]} {lines} has the most"
     else:
-        end = f"So the {join(best)} {lines}s share the first place"
-    return Turn(f"Which {lines} has the most shapes?", f"{capital(said)}. {end}.", "fullest", TOPIC)
+        end = f"The {join(best)} {lines}s share the first place"
+    return Turn(f"Which {lines} has the most shapes?", f"{told} {end}.", "fullest", TOPIC)
 
 
 def compare_sizes(rng: random.Random, scene: Scene) -> Turn | None:
@@ -210,24 +223,20 @@ def repaint(rng: random.Random, scene: Scene) -> Turn | None:
     old = rng.choice([thing.color for thing in scene.things])
     new = rng.choice([color for color in COLORS if color != old])
     said = [
-        f"{a(f'{thing.size} {new} {thing.shape}')} instead of {a(old)} one in the {thing.place}"
-        if thing.color == old
-        else located(thing)
+        f"{check(thing, 'color', old, where=True)}: {f'now {new}' if thing.color == old else 'it stays'}."
         for thing in scene.things
     ]
-    return Turn(f"If all {old} shapes turn {new}, what do you see?", f"I see {join(said)}.", "repaint", TOPIC)
+    now = [f"{new if thing.color == old else thing.color} {thing.shape}" for thing in scene.things]
+    answer = f"{' '.join(said)} So I see {join([a(name) for name in now])}."
+    return Turn(f"If all {old} shapes turn {new}, what do you see?", answer, "repaint", TOPIC)
 
 
 def big_and_small(rng: random.Random, scene: Scene) -> Turn | None:
     """Both sizes counted side by side and compared."""
     if len(scene.things) < 2:
         return None
-    seen: Counter[str] = Counter()
-    said = []
-    for thing in scene.things:
-        seen[thing.size] += 1
-        said.append(f"The {short(thing)} in the {thing.place} is {thing.size}, {number(seen[thing.size])}.")
-    big, small = (seen[size] for size in SIZES)
+    said = [walk(scene.things, "size", size, where=True) for size in SIZES]
+    big, small = (sum(thing.size == size for thing in scene.things) for size in SIZES)
     end = (
         f"That is {number(big)} big and {number(small)} small, so there are more {SIZES[big < small]} ones, "
         f"by {number(abs(big - small))}."
