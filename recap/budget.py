@@ -13,28 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from recap.events import BudgetChoice
+from recap.jit import jit
 
-#: Places in the order of the search where a bin begins; about two bins to a doubling.
-_ORDER_BINS = np.array([1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97])
-#: Maps that had a row where a node was proposed: none (a fallback), U alone, two, or all three.
-NUM_SOURCES = 4
-#: Lengths of a suffix match, each its own, longer ones sharing the last; and places in the copied continuation.
-_NUM_MATCH_BINS, _NUM_PLACE_BINS = 12, 14
-#: Every evaluated node leaves a row that later passes draft from. n rows are worth `ROW_WORTH` sqrt(n) tokens to them:
-#: with the rows of 16 and 32 nodes a pass in place of 8 and 16, the same first 8 and 16 nodes had 0.25 and 0.34 more
-#: tokens accepted, 0.031 and 0.021 a row.
-ROW_WORTH = 0.214
+#: Every evaluated node leaves a row that later passes draft from. The rows of n nodes are worth `ROW_WORTH` log(1 + n)
+#: tokens to them: with 15 nodes a pass in place of 7 the same first 7 nodes had 0.25 to 0.37 more tokens accepted, and
+#: with 21 in place of 15 next to nothing more.
+ROW_WORTH = 0.38
 #: Passes that the choice at hand counts beside those made before, when it asks how many tokens a second are made here.
 _OWN_PASSES = 2.0
 #: What is left of an earlier pass's weight in the pace with each later one.
 _PACE_MEMORY = 0.99
-#: Old observations fade: one that many observations of its kind ago counts 1/e.
-_MEMORY = 2000.0
-#: The curve of `prior_survival`: log odds of the first node by source, and what each e-fold of the place takes away.
-_PRIOR_ODDS = np.array([0.2, 0.2, 1.0, 1.35])
-_PRIOR_FALL = 1.45
-#: How many observations the guess for a kind is worth.
-_GUESS_WEIGHT = 20.0
 #: Node counts at which a choice is recorded, beside the chosen one and the largest.
 _RECORDED_COUNTS = (0, 1, 2, 4, 8, 16, 32, 63)
 
@@ -116,88 +104,26 @@ def choose_budget(
         survival: float64 [n], probability that each node is accepted, in the order of the search.
         seconds: float64 [>= n + 1], seconds of a pass with 0, 1, ... nodes beside the root.
         pace: what earlier passes made.
-        row_worth: n nodes are worth `row_worth` sqrt(n) tokens in later passes by their rows, accepted or not.
+        row_worth: n nodes are worth `row_worth` log(1 + n) tokens in later passes by their rows, accepted or not.
     """
-    expected_tokens = 1.0 + np.concatenate([[0.0], np.cumsum(survival)])
-    seconds = seconds[: len(expected_tokens)]
-    worth = row_worth * np.sqrt(np.arange(len(expected_tokens)))
-    best = int(np.argmax(expected_tokens / seconds))
-    rate = (pace.tokens + _OWN_PASSES * expected_tokens[best]) / (pace.seconds + _OWN_PASSES * seconds[best])
-    return Choice(int(np.argmax(expected_tokens + worth - rate * seconds)), expected_tokens, seconds)
+    num_nodes, expected_tokens = _best_budget(survival, seconds, pace.tokens, pace.seconds, row_worth)
+    return Choice(num_nodes, expected_tokens, seconds[: len(expected_tokens)])
 
 
-class SurvivalTable:
-    """How often nodes of each kind were accepted, learned while decoding.
-
-    A searched node's kind is its place in the order of falling score and its source: knowing both, the score itself and
-    the depth tell next to nothing more. A copied node's kind is the length of the match and its place.
-
-    Attributes:
-        pace: tokens and seconds of the stream's passes, kept here as they outlive a request like the shares.
-    """
-
-    def __init__(self) -> None:
-        self._searched = np.zeros((2, NUM_SOURCES * len(_ORDER_BINS)))  # accepted, seen
-        self._copied = np.zeros((2, _NUM_MATCH_BINS * _NUM_PLACE_BINS))
-        self.pace = NO_PACE
-
-    def of_searched(self, sources: np.ndarray) -> np.ndarray:
-        """Estimated probability of acceptance of the first n nodes of a search, float64 [n].
-
-        Args:
-            sources: int [n] below `NUM_SOURCES`, how many of the three maps had a row where each node was proposed.
-        """
-        orders = np.arange(1, len(sources) + 1)
-        return _estimate(self._searched, _searched_kinds(orders, sources), prior_survival(orders, sources))
-
-    def of_copied(self, match_length: int, depths: np.ndarray) -> np.ndarray:
-        """Estimated probability of acceptance of copied nodes at these depths, float64 [n]."""
-        guess = np.minimum(0.9, 0.15 * match_length) * 0.9 ** (depths - 1)
-        return _estimate(self._copied, _copied_kinds(match_length, depths), guess)
-
-    def observe_searched(self, orders: np.ndarray, sources: np.ndarray, is_accepted: np.ndarray) -> None:
-        """Learn which of a pass's searched nodes were accepted; `orders` count from 1, see `of_searched`."""
-        _learn(self._searched, _searched_kinds(orders, sources), is_accepted)
-
-    def observe_copied(self, match_length: int, depths: np.ndarray, is_accepted: np.ndarray) -> None:
-        """Learn which of a pass's copied nodes were accepted."""
-        _learn(self._copied, _copied_kinds(match_length, depths), is_accepted)
-
-    def copy(self) -> SurvivalTable:
-        """An independent copy."""
-        other = SurvivalTable()
-        for name in ("_searched", "_copied"):
-            setattr(other, name, getattr(self, name).copy())
-        other.pace = self.pace
-        return other
-
-
-def prior_survival(orders: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """What to expect before anything was learned, float64 [n]: a curve fitted once to the shipped model's answers.
-
-    The log odds of acceptance fall with the logarithm of the place in the search, and rows under longer contexts know
-    more. See `SurvivalTable.of_searched`; `orders` count from 1.
-    """
-    return 1.0 / (1.0 + np.exp(_PRIOR_FALL * np.log(orders) - _PRIOR_ODDS[sources]))
-
-
-def _searched_kinds(orders: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    return sources * len(_ORDER_BINS) + np.searchsorted(_ORDER_BINS, orders, side="right") - 1
-
-
-def _copied_kinds(match_length: int, depths: np.ndarray) -> np.ndarray:
-    return min(match_length, _NUM_MATCH_BINS - 1) * _NUM_PLACE_BINS + np.minimum(
-        depths - 1, _NUM_PLACE_BINS - 1
-    )
-
-
-def _estimate(table: np.ndarray, kinds: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    accepted, seen = table[:, kinds]
-    return (accepted + _GUESS_WEIGHT * guess) / (seen + _GUESS_WEIGHT)
-
-
-def _learn(table: np.ndarray, kinds: np.ndarray, is_accepted: np.ndarray) -> None:
-    counts = np.bincount(kinds, minlength=table.shape[1])
-    table *= np.exp(-counts / _MEMORY)
-    table[0] += np.bincount(kinds, weights=is_accepted, minlength=table.shape[1])
-    table[1] += counts
+@jit
+def _best_budget(survival, seconds, pace_tokens, pace_seconds, row_worth):
+    """The best number of nodes, and the tokens expected of 0..n."""
+    expected = np.empty(len(survival) + 1)
+    expected[0] = 1.0
+    best = 0
+    for count in range(1, len(expected)):
+        expected[count] = expected[count - 1] + survival[count - 1]
+        if expected[count] * seconds[best] > expected[best] * seconds[count]:
+            best = count
+    rate = (pace_tokens + _OWN_PASSES * expected[best]) / (pace_seconds + _OWN_PASSES * seconds[best])
+    chosen, most = 0, -np.inf
+    for count in range(len(expected)):
+        gain = expected[count] + row_worth * np.log(1 + count) - rate * seconds[count]
+        if gain > most:
+            chosen, most = count, gain
+    return chosen, expected

@@ -18,7 +18,8 @@ from recap.questions import check_question
 from recap.tokens import TextStream, readable_text
 
 if TYPE_CHECKING:
-    from recap.recording import RecordedRun
+    from recap.recording import RecordedRun, SampledRun
+    from recap.sampling import Sampler
     from recap.targets.transformers_vlm import TransformersTarget
 
 REFERENCE = "ar"
@@ -56,6 +57,12 @@ def build_parser() -> argparse.ArgumentParser:
     run_.add_argument(
         "--max-new-tokens", type=int, default=200, help="length cap of the answer (default 200)"
     )
+    run_.add_argument(
+        "--temperature", type=float, help="draw each token at random; without it, greedy decoding"
+    )
+    run_.add_argument("--top-p", type=float, help="draw among the fewest tokens with this much probability")
+    run_.add_argument("--top-k", type=int, help="draw among this many likeliest tokens")
+    run_.add_argument("--seed", type=int, default=0, help="of the random numbers (default 0)")
     run_.add_argument("--trace", type=Path, help="write both runs, pass by pass, to this file")
     run_.add_argument("--json", type=Path, help="write the answer and the figures to this file")
     return parser
@@ -66,18 +73,26 @@ def run(options: argparse.Namespace) -> None:
     picture, question = _check_input(options)
     # Only now: torch and transformers take seconds to load, and a wrong file name should be told at once.
     from recap.drafters import parse_method
-    from recap.recording import RecordedRun, build_trace
+    from recap.recording import RecordedRun, SampledRun, build_trace
     from recap.targets.loading import load_target, warm_up
 
     parse_method(options.method)
+    _make_sampler(options)
+
+    def start(method: str) -> RecordedRun | SampledRun:
+        sampler = _make_sampler(options)  # each run begins with the seed
+        if sampler is None:
+            return RecordedRun(target, request, method)
+        return SampledRun(target, request, method, sampler)
+
     target = load_target(options.model)
     request = target.build_request(picture.image, question, max_new_tokens=options.max_new_tokens)
     warm_up(target)
-    recorded = RecordedRun(target, request, options.method)
-    answer = _print_answer(target, recorded)
-    runs = [recorded.run()]
+    started = start(options.method)
+    answer = _print_answer(target, started)
+    runs = [started.run()]
     if options.method != REFERENCE:
-        reference = RecordedRun(target, request, REFERENCE)
+        reference = start(REFERENCE)
         for _ in reference:
             pass
         runs.insert(0, reference.run())
@@ -141,10 +156,24 @@ def _check_input(options: argparse.Namespace) -> tuple[Picture, str]:
     for path in (options.trace, options.json):
         if path and not path.parent.is_dir():
             raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
+    if options.temperature is None and not (options.top_p is None and options.top_k is None):
+        raise InputError("Greedy decoding draws nothing; give --temperature beside --top-p or --top-k.")
+    if options.temperature is not None and options.trace:
+        raise InputError("A trace tells of greedy decoding; leave out --trace, or --temperature.")
     return open_picture(options.image), options.question
 
 
-def _print_answer(target: TransformersTarget, recorded: RecordedRun) -> str:
+def _make_sampler(options: argparse.Namespace) -> Sampler | None:
+    """What draws the tokens of one run; None for greedy decoding. Raises InputError."""
+    from recap.sampling import Sampler
+
+    if options.temperature is None:
+        return None
+    top_p = 1.0 if options.top_p is None else options.top_p
+    return Sampler(options.temperature, options.top_k, top_p, options.seed)
+
+
+def _print_answer(target: TransformersTarget, recorded: RecordedRun | SampledRun) -> str:
     """Print the answer as it comes; returns it."""
     stream = TextStream(target.token_bytes, target.is_special)
     pieces = []

@@ -15,3 +15,7 @@ class TraceError(RecapError, ValueError):
 
 class ModelError(RecapError):
     """A model that cannot be loaded, or whose scores are not finite."""
+
+
+class NotEnoughMemoryError(ModelError):
+    """A model for which there is no room; there may be some once another one is given up."""

@@ -27,8 +27,10 @@ from recap.targets.loading import find_family
 from recap.targets.probe import check_scores
 from recap.targets.transformers_vlm import TransformersDecoding, TransformersTarget
 
+#: What transformers calls a cache: `cache` since 5.24, `past_key_values` before.
+_CACHE_NAME = "cache" if "cache" in GenerateDecoderOnlyOutput.__dataclass_fields__ else "past_key_values"
 #: What `generate` hands on beside the prompt and has no effect of its own here, or is read below.
-_KNOWN_INPUTS = {"attention_mask", "cache", "logits_to_keep", "mm_encoder_outputs", "mm_token_type_ids"}
+_KNOWN_INPUTS = {"attention_mask", _CACHE_NAME, "logits_to_keep", "mm_encoder_outputs", "mm_token_type_ids"}
 _KNOWN_INPUTS |= {"position_ids", "use_cache"}
 #: Which models can be speculated on, found once a model; the entry goes with the model.
 _CACHEABILITY: WeakKeyDictionary[torch.nn.Module, Cacheability] = WeakKeyDictionary()
@@ -60,7 +62,8 @@ def recap_generate(
 
     Returns:
         int64 [1, num_prompt_tokens + num_new_tokens], or with `return_dict_in_generate` transformers' own output; its
-        `cache` holds the keys and values of all tokens but the last, as plain decoding's does.
+        `cache` (`past_key_values` before transformers 5.24) holds the keys and values of all tokens but the last, as
+        plain decoding's does.
 
     Raises:
         ValueError: an argument whose effect cannot be honoured, by name; or a model that cannot check guesses.
@@ -95,7 +98,7 @@ def recap_generate(
                 is_finished = bool(stopping_criteria(sequences, scores).all())
                 if is_finished:
                     break
-        cache = model_kwargs.get("cache") if generation_config.return_dict_in_generate else None
+        cache = model_kwargs.get(_CACHE_NAME) if generation_config.return_dict_in_generate else None
         if cache is not None:
             _fill_cache(cache, target.decoding, sequences.shape[1] - 1)
         state = drafter.save_state()
@@ -111,7 +114,7 @@ def recap_generate(
         sequences=sequences,
         scores=tuple(choice.scores[:num_new]) if choice and wants_scores else None,
         logits=tuple(choice.logits[:num_new]) if choice and wants_logits else None,
-        cache=cache,
+        **{_CACHE_NAME: cache},
     )
 
 
@@ -240,9 +243,9 @@ def _refuse_arguments(
         )
     if len(input_ids) != 1:
         refuse("input_ids", "hold one text", tuple(input_ids.shape))
-    cache = model_kwargs.get("cache")
+    cache = model_kwargs.get(_CACHE_NAME)
     if cache is not None and cache.get_seq_length() > 0:
-        refuse("cache", "be empty", f"{cache.get_seq_length()} positions")
+        refuse(_CACHE_NAME, "be empty", f"{cache.get_seq_length()} positions")
     if model_kwargs.get("attention_mask") is not None:  # `generate` drops a mask without padding
         refuse("attention_mask", "hide nothing", "padding")
     if (model_kwargs.get("mm_encoder_outputs") or {}).get("video") is not None:

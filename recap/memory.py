@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recap.budget import SurvivalTable
 from recap.events import MemorySizes, Source
 from recap.jit import jit
 from recap.prediction_map import MAX_VOCAB_SIZE, MapArrays, copy_map, empty_map, find_row, reserve, write_row
 from recap.rows import PredictionRows
+from recap.survival import SurvivalTable
 
 #: Most specific first: three-, two- and one-token keys.
 SOURCES: tuple[Source, ...] = ("G", "C", "U")
@@ -165,11 +165,19 @@ class Memories:
         self._clear_local()
 
     def _check_ids(self, token_ids: np.ndarray) -> None:
-        if len(token_ids) and not 0 <= token_ids.min() <= token_ids.max() < self.vocab_size:
+        if not _are_all_below(token_ids, self.vocab_size):
             raise ValueError(
                 f"token ids must be from 0 to {self.vocab_size - 1}; "
                 f"got {int(token_ids.min())}..{int(token_ids.max())} (keys of prediction rows)"
             )
+
+
+@jit
+def _are_all_below(token_ids, vocab_size):
+    for token in token_ids:  # noqa: SIM110 - numba compiles a plain loop, `all` over a generator it does not
+        if not 0 <= token < vocab_size:
+            return False
+    return True
 
 
 @jit

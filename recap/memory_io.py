@@ -13,11 +13,11 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from recap.budget import SurvivalTable
 from recap.config import ROW_WIDTH
 from recap.errors import InputError
 from recap.memory import Memories, MemorySnapshot
 from recap.prediction_map import MAX_VOCAB_SIZE, MapArrays, empty_map, reserve
+from recap.survival import SurvivalTable
 
 if TYPE_CHECKING:
     from recap.targets.transformers_vlm import TransformersTarget

@@ -1,4 +1,4 @@
-"""Recorded runs and whole traces: the engine's events with the words, picture and tokens they are about."""
+"""Runs as records, and whole traces: the engine's events with the words, picture and tokens they are about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from recap.events import (
     SCHEMA_VERSION,
     Environment,
     Event,
+    Finished,
     ImageInfo,
+    Iteration,
+    Prefill,
     RequestInfo,
     Run,
     TokenForm,
@@ -22,6 +25,7 @@ from recap.events import (
 )
 from recap.memory import Memories
 from recap.recorder import Recorder
+from recap.sampling import Sampler
 from recap.targets.base import Request, Target
 from recap.tokens import visible_form
 
@@ -85,6 +89,46 @@ class RecordedRun:
     def run(self) -> Run:
         """The run as recorded so far. Raises ValueError before prefill has ended."""
         return self._recorder.run()
+
+
+class SampledRun:
+    """One method on one request, drawn at random: iterate over it for the events, then ask for `run()`.
+
+    Its passes carry no details, whose verdicts tell of greedy decoding; so it cannot be played.
+    """
+
+    def __init__(self, target: DescribedTarget, request: Request, method: str, sampler: Sampler) -> None:
+        """`sampler` is used up by the run: with one of the same seed, every method writes the same text."""
+        drafter = open_drafter(target, method)
+        self._name, self._method = run_name(method, drafter), method.partition("@")[0]
+        drawn = {name: getattr(sampler, name) for name in ("temperature", "top_k", "top_p", "seed")}
+        settings = run_settings(drafter, request, target.blocked_ids) | {"decoding": "sampled"} | drawn
+        self._settings = tuple((key, str(value)) for key, value in settings.items())
+        self._environment = target.environment
+        self._generated = generate(target, drafter, request, chooser=sampler)
+        self._events: list[Event] = []
+
+    def __iter__(self) -> Iterator[Event]:
+        for event in self._generated:
+            self._events.append(event)
+            yield event
+
+    def run(self) -> Run:
+        """The run so far. Raises ValueError before prefill has ended."""
+        if not self._events:
+            raise ValueError(f"a run must have begun; got no event (method {self._method!r})")
+        prefill, *others = self._events
+        assert isinstance(prefill, Prefill), "the engine begins with it"
+        return Run(
+            name=self._name,
+            method=self._method,
+            settings=self._settings,
+            environment=self._environment,
+            rows=(),
+            prefill=prefill,
+            iterations=tuple(event for event in others if isinstance(event, Iteration)),
+            finished=next((event for event in others if isinstance(event, Finished)), None),
+        )
 
 
 def run_name(method: str, drafter: Drafter) -> str:

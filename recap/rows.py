@@ -42,19 +42,17 @@ def make_rows(top_ids: np.ndarray, top_scores: np.ndarray) -> PredictionRows:
             f"top_ids and top_scores must be two [num_rows, at most {ROW_WIDTH}] arrays; "
             f"got {top_ids.shape} and {top_scores.shape}"
         )
-    num_rows = top_ids.shape[0]
-    rows = PredictionRows(
-        np.full((num_rows, ROW_WIDTH), NO_TOKEN, np.int32),
-        np.zeros((num_rows, ROW_WIDTH), np.float32),
-        np.zeros(num_rows, np.float32),
-    )
-    _fill_rows(top_ids, np.ascontiguousarray(top_scores, np.float32), *rows)
-    return rows
+    return PredictionRows(*_rows(top_ids, np.ascontiguousarray(top_scores, np.float32)))
 
 
 @jit
-def _fill_rows(top_ids, top_scores, token_ids, probabilities, confidences):
-    for i in range(top_ids.shape[0]):
+def _rows(top_ids, top_scores):
+    """The fields of `PredictionRows`, allocated here: one call in place of several."""
+    num_rows = top_ids.shape[0]
+    token_ids = np.full((num_rows, ROW_WIDTH), NO_TOKEN, np.int32)
+    probabilities = np.zeros((num_rows, ROW_WIDTH), np.float32)
+    confidences = np.zeros(num_rows, np.float32)
+    for i in range(num_rows):
         largest = top_scores[i, 0]
         total = np.float32(0.0)
         for k in range(top_ids.shape[1]):
@@ -68,3 +66,4 @@ def _fill_rows(top_ids, top_scores, token_ids, probabilities, confidences):
             if probability > 0:
                 entropy -= probability * np.log(probability)
         confidences[i] = np.exp(-entropy)
+    return token_ids, probabilities, confidences

@@ -30,6 +30,7 @@ class Sampler:
         temperature: above 0; scores are divided by it.
         top_k: the draw is among this many highest scores (those tied with the last included); None: all.
         top_p: the draw is among the fewest tokens that hold this much probability, 0 < top_p <= 1.
+        seed: of the random numbers; one is used up by each token.
     """
 
     def __init__(
@@ -46,7 +47,9 @@ class Sampler:
             raise InputError(
                 f"The probability to draw from, top_p, must be above 0 and at most 1; got {top_p!r}."
             )
-        self.temperature, self.top_k, self.top_p = temperature, top_k, top_p
+        if seed < 0:
+            raise InputError(f"The seed must be at least 0; got {seed!r}.")
+        self.temperature, self.top_k, self.top_p, self.seed = temperature, top_k, top_p, seed
         self._rng = np.random.default_rng(seed)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:

@@ -43,7 +43,16 @@ class DraftTree(NamedTuple):
 
 def root_only_tree(root_id: int) -> DraftTree:
     """The tree of a plain decoding step: the root and no draft."""
-    return pack_tree([root_id], [-1])
+    return DraftTree(
+        token_ids=np.array([root_id], np.int64),
+        parent_indices=np.array([-1], np.int32),
+        depths=np.zeros(1, np.int32),
+        ranks=np.zeros(1, np.int32),
+        pop_orders=np.zeros(1, np.int32),
+        q=np.array([np.nan]),
+        scores=np.array([np.nan]),
+        is_suffix=np.zeros(1, np.bool_),
+    )
 
 
 def chain_tree(root_id: int, draft_ids: Sequence[int]) -> DraftTree:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from itertools import pairwise
 
@@ -9,15 +10,7 @@ import numpy as np
 import pytest
 from oracles import scaled
 
-from recap.budget import (
-    NUM_SOURCES,
-    ROW_WORTH,
-    CostCurve,
-    Pace,
-    SurvivalTable,
-    choose_budget,
-    prior_survival,
-)
+from recap.budget import ROW_WORTH, CostCurve, Pace, choose_budget
 from recap.config import RecapConfig
 from recap.drafters import make_drafter, open_drafter
 from recap.drafters.recap_auto import RecapAutoDrafter
@@ -25,9 +18,11 @@ from recap.engine import generate
 from recap.events import Environment, Iteration
 from recap.memory import Memories
 from recap.recorder import Recorder
+from recap.survival import NUM_SOURCES, SurvivalTable, prior_survival
 from recap.targets.base import Request
 from recap.targets.cost import measure_pass_seconds
 from recap.targets.scripted import ScriptedTarget, random_scores
+from recap.tree import DraftTree, root_only_tree
 
 FREE = CostCurve((1, 68), (1.0, 1.0))
 STEEP = CostCurve((1, 2, 68), (1.0, 50.0, 3000.0))
@@ -53,7 +48,7 @@ def gains_over_pace(
     """Tokens by number of nodes, later ones through rows included, less what the run makes in the same time."""
     best = max(range(len(expected)), key=lambda b: expected[b] / seconds[b])
     rate = (pace[0] + 2 * expected[best]) / (pace[1] + 2 * seconds[best])
-    return [expected[b] + row_worth * b**0.5 - rate * seconds[b] for b in range(len(expected))]
+    return [expected[b] + row_worth * math.log(1 + b) - rate * seconds[b] for b in range(len(expected))]
 
 
 def test_a_first_pass_without_worth_of_rows_makes_the_most_expected_tokens_a_second() -> None:
@@ -88,7 +83,9 @@ def test_what_is_expected_before_anything_was_learned_falls_with_the_place_and_r
     None
 ):
     orders = np.arange(1, 64)
-    expected = [prior_survival(orders, np.full(63, source)) for source in range(NUM_SOURCES)]
+    expected = [
+        np.array([prior_survival(order, source) for order in orders]) for source in range(NUM_SOURCES)
+    ]
     for fewer, more in pairwise(expected):
         assert np.all(more >= fewer)
     for one in expected:
@@ -113,7 +110,7 @@ def test_survival_converges_to_the_share_that_was_accepted_by_place_and_source()
     orders, sources = np.array([1, 2, 40, 40]), np.array([3, 1, 3, 1])
     shares = np.array([0.9, 0.4, 0.5, 0.05])
     for _ in range(3000):
-        table.observe_searched(orders, sources, rng.random(4) < shares)
+        observe(table, orders, sources, rng.random(4) < shares)
     assert table.of_searched(np.array([3, 1]))[[0, 1]] == pytest.approx(shares[:2], abs=0.06)
     for source, share in ((3, 0.5), (1, 0.05)):
         assert table.of_searched(np.full(40, source))[39] == pytest.approx(share, abs=0.06)
@@ -126,7 +123,7 @@ def test_each_of_the_first_places_is_learned_apart_and_far_ones_together() -> No
         table = SurvivalTable()
         before = table.of_searched(np.full(120, 2))
         for _ in range(50):
-            table.observe_searched(np.array([order]), np.array([2]), np.array([True]))
+            observe(table, [order], [2], [True])
         changed = np.flatnonzero(table.of_searched(np.full(120, 2)) != before) + 1
         assert order in changed
         assert same in changed
@@ -135,11 +132,69 @@ def test_each_of_the_first_places_is_learned_apart_and_far_ones_together() -> No
 
 def test_a_changed_world_is_learned_anew() -> None:
     table = SurvivalTable()
-    one = np.array([1])
-    for share, rounds in ((1.0, 4000), (0.0, 8000)):
+    for is_accepted, rounds in ((True, 4000), (False, 8000)):
         for _ in range(rounds):
-            table.observe_searched(one, one, np.array([share]))
-    assert table.of_searched(one)[0] < 0.1
+            observe(table, [1], [1], [is_accepted])
+    assert table.of_searched(np.array([1]))[0] < 0.1
+
+
+def test_a_pass_is_judged_between_what_its_own_rows_say_and_what_passes_are_like() -> None:
+    rng = np.random.default_rng(4)
+    table = SurvivalTable()
+    unsure, sure = np.full(10, 1), np.full(10, 3)
+    assert np.array_equal(table.of_pass(sure), table.of_searched(sure))
+    own = []
+    for _ in range(30):
+        sources = unsure if rng.random() < 0.5 else sure
+        own.append(table.of_searched(sources))
+        table.observe(root_only_tree(0), np.append(0, sources), 0, np.empty(0, np.int64))
+    typical = np.mean(own, axis=0)
+    for sources in (unsure, sure):
+        assert table.of_pass(sources) == pytest.approx(0.2 * table.of_searched(sources) + 0.8 * typical)
+    # Nodes that a search did not make count as never accepted.
+    table.observe(root_only_tree(0), np.zeros(1, np.int64), 0, np.empty(0, np.int64))
+    assert np.all(table.of_pass(sure) < 0.2 * table.of_searched(sure) + 0.8 * typical)
+    copied = table.copy()
+    table.observe(root_only_tree(0), np.append(0, sure), 0, np.empty(0, np.int64))
+    assert not np.array_equal(copied.of_pass(sure), table.of_pass(sure))
+
+
+def test_copied_nodes_are_learned_by_match_and_place_apart_from_searched_ones() -> None:
+    rng = np.random.default_rng(2)
+    table = SurvivalTable()
+    # A searched node between two copied ones, told apart by `is_suffix` alone.
+    is_suffix = np.array([False, True, False, True])
+    tree = DraftTree(
+        *np.zeros((2, 4), np.int64),
+        depths=np.array([0, 1, 1, 2], np.int32),
+        ranks=np.zeros(4, np.int32),
+        pop_orders=np.array([0, 2, 1, 3], np.int32),
+        q=np.zeros(4),
+        scores=np.zeros(4),
+        is_suffix=is_suffix,
+    )
+    shares = np.array([0.8, 0.1, 0.3])
+    for _ in range(3000):
+        accepted = 1 + np.flatnonzero(rng.random(3) < shares)
+        table.observe(tree, np.array([0, 3, 0, 0]), 5, accepted)
+    assert table.of_copied(5, np.array([1, 2])) == pytest.approx(shares[[0, 2]], abs=0.06)
+    assert table.of_searched(np.array([3]))[0] == pytest.approx(shares[1], abs=0.06)
+    depths = np.array([1, 2], np.int32)
+    assert table.of_copied(4, depths) == pytest.approx(SurvivalTable().of_copied(4, depths))
+
+
+def observe(table: SurvivalTable, orders: object, sources: object, is_accepted: object) -> None:
+    """Let a table see searched nodes at these places of the search."""
+    by_order = np.zeros(1 + max(orders), np.int64)
+    # Places that come twice, with two sources, are shown one after the other.
+    for order, source, is_one in zip(orders, sources, is_accepted, strict=True):
+        by_order[order] = source
+        tree = root_only_tree(0)._replace(
+            pop_orders=np.array([0, order], np.int32),
+            depths=np.array([0, 1], np.int32),
+            is_suffix=np.zeros(2, np.bool_),
+        )
+        table.observe(tree, by_order, 0, np.flatnonzero([False, is_one]))
 
 
 def run(cost: CostCurve, seed: int) -> tuple[tuple[int, ...], list[Iteration], RecapAutoDrafter]:
@@ -203,7 +258,7 @@ def test_every_row_count_is_timed_on_passes_of_that_many_rows(monkeypatch: pytes
     monkeypatch.setattr(target, "score_histories", slow)
     curve = measure_pass_seconds(target, rows=(1, 4, 8), prefix_length=10, repeats=2)
     assert curve.rows == (1, 4, 8)
-    assert seen[1:] == [1] * 3 + [4] * 3 + [8] * 3
+    assert seen[1:] == [1, 4, 8] * 3
     assert all(seconds >= 0.01 * rows for rows, seconds in zip(curve.rows, curve.seconds, strict=True))
 
 

@@ -74,6 +74,12 @@ BAD_INPUT = [
     (["--question", "what?", "--json", "no/such/folder/out.json"], "does not exist"),
     (["--question", "what?", "--trace", "no/such/folder/out.json"], "does not exist"),
     (["--question", "what?", "--method", "nonsense"], "no method called 'nonsense'"),
+    (["--question", "what?", "--top-p", "0.9"], "give --temperature"),
+    (["--question", "what?", "--top-k", "3"], "give --temperature"),
+    (["--question", "what?", "--temperature", "0"], "temperature must be above 0"),
+    (["--question", "what?", "--temperature", "1", "--top-p", "1.5"], "top_p, must be above 0"),
+    (["--question", "what?", "--temperature", "1", "--seed", "-1"], "seed must be at least 0"),
+    (["--question", "what?", "--temperature", "1", "--trace", "run.json"], "leave out --trace"),
     (["--question", "what?", "--model", "no-such-model"], "no folder 'no-such-model'"),
 ]
 
@@ -147,6 +153,50 @@ def test_plain_decoding_is_its_own_reference(picture, monkeypatch, capsys, teach
     arguments = ["run", "--image", str(picture), "--question", "How many?", "--max-new-tokens", "4"]
     assert cli.main([*arguments, "--method", "ar"]) == 0
     assert "S 1.00× against plain decoding · same text" in capsys.readouterr().out
+
+
+def test_a_sampled_answer_is_plain_sampling_s_and_follows_the_seed(
+    picture, tmp_path, monkeypatch, capsys, teaching_target
+):
+    import recap.targets.loading
+
+    monkeypatch.setattr(recap.targets.loading, "load_target", lambda model: teaching_target)
+    path = tmp_path / "figures.json"
+    asked = ["run", "--image", str(picture), "--question", "Describe the picture.", "--max-new-tokens", "30"]
+    asked += ["--method", "recap@8", "--json", str(path)]
+    texts = []
+    for options in (["--seed", "3"], ["--seed", "3"], ["--seed", "4"], ["--top-k", "1"], None):
+        drawn = [] if options is None else ["--temperature", "1.5", *options]
+        assert cli.main([*asked, *drawn]) == 0
+        assert capsys.readouterr().out.rstrip().endswith("same text"), "as plain decoding with the same seed"
+        texts.append(json.loads(path.read_text("utf-8"))["output_ids"])
+    first, again, other, likeliest, greedy = texts
+    assert first == again
+    assert first != other
+    assert likeliest == greedy != first
+
+
+def test_a_sampled_run_tells_how_it_was_drawn(teaching_target):
+    from recap.recording import SampledRun
+    from recap.sampling import Sampler
+
+    request = teaching_target.build_request(None, "How many?", max_new_tokens=6)
+    sampled = SampledRun(teaching_target, request, "recap@8", Sampler(0.7, top_p=0.9, seed=5))
+    with pytest.raises(ValueError, match="must have begun"):
+        sampled.run()
+    events = list(sampled)
+    run = sampled.run()
+    settings = dict(run.settings)
+    assert (run.name, run.method) == ("recap@8", "recap")
+    assert settings["decoding"] == "sampled"
+    assert [settings[name] for name in ("temperature", "top_k", "top_p", "seed")] == [
+        "0.7",
+        "None",
+        "0.9",
+        "5",
+    ]
+    assert [run.prefill, *run.iterations, run.finished] == events
+    assert all(iteration.detail is None for iteration in run.iterations)
 
 
 def test_ctrl_c_ends_with_its_own_code(picture, monkeypatch, capsys):

@@ -19,11 +19,15 @@ from transformers import (
     StoppingCriteriaList,
     TextIteratorStreamer,
 )
+from transformers.generation import GenerateDecoderOnlyOutput
 from transformers.generation.streamers import BaseStreamer
 
 from recap.generation import recap_generate
 from recap.memory import Memories
 from recap.targets.loading import load_target
+
+#: What transformers' outputs call a cache.
+CACHE = next(f for f in GenerateDecoderOnlyOutput.__dataclass_fields__ if f in ("cache", "past_key_values"))
 
 NAMES = ("qwen2_5_vl", "qwen3_vl", "llava", "llava_next", "idefics3", "llama")
 
@@ -153,9 +157,10 @@ def test_what_is_returned_in_a_dict_has_the_same_shapes_and_values(
                 assert one.shape == other.shape
                 assert one.dtype == other.dtype
                 assert torch.allclose(one, other, atol=1e-3)
-        assert type(ours.cache) is type(plain.cache)
-        assert ours.cache.get_seq_length() == plain.cache.get_seq_length()
-        for one, other in zip(plain.cache.layers, ours.cache.layers, strict=True):
+        cached, expected = ours[CACHE], plain[CACHE]
+        assert type(cached) is type(expected)
+        assert cached.get_seq_length() == expected.get_seq_length()
+        for one, other in zip(expected.layers, cached.layers, strict=True):
             assert torch.allclose(one.keys, other.keys, atol=1e-3)
             assert torch.allclose(one.values, other.values, atol=1e-3)
 
@@ -165,10 +170,10 @@ def test_a_dict_without_scores_has_none_and_its_cache_goes_on(open_model: Any) -
     plain, ours = both(model, inputs, max_new_tokens=12, do_sample=False, return_dict_in_generate=True)
     assert ours.scores is ours.logits is plain.scores is None
     longer = {"max_new_tokens": 12, "do_sample": False}
-    expected = model.generate(plain.sequences, cache=plain.cache, **longer)
-    assert torch.equal(model.generate(ours.sequences, cache=ours.cache, **longer), expected)
+    expected = model.generate(plain.sequences, **{CACHE: plain[CACHE]}, **longer)
+    assert torch.equal(model.generate(ours.sequences, **{CACHE: ours[CACHE]}, **longer), expected)
     without = both(model, inputs, use_cache=False, return_dict_in_generate=True, **longer)
-    assert without[0].cache is without[1].cache is None
+    assert without[0].get(CACHE) is without[1].get(CACHE) is None
     assert torch.equal(without[0].sequences, without[1].sequences)
 
 
@@ -236,9 +241,9 @@ def test_inputs_that_cannot_be_honoured_are_named(open_model: Any) -> None:
         model.generate(ids, position_ids=torch.arange(ids.shape[1])[None] + 3, **ask)
     with pytest.raises(ValueError, match="inputs_embeds must be left out"):
         model.generate(ids, inputs_embeds=model.get_input_embeddings()(ids), **ask)
-    filled = model.generate(ids, max_new_tokens=2, return_dict_in_generate=True).cache
-    with pytest.raises(ValueError, match="cache must be empty"):
-        model.generate(ids, cache=filled, **ask)
+    filled = model.generate(ids, max_new_tokens=2, return_dict_in_generate=True)[CACHE]
+    with pytest.raises(ValueError, match=f"{CACHE} must be empty"):
+        model.generate(ids, **{CACHE: filled}, **ask)
 
 
 def test_models_that_cannot_check_guesses_are_refused(tmp_path: Any) -> None:

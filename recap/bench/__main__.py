@@ -1,4 +1,4 @@
-"""Command line of the benchmark: `run --json OUT`, `merge` for the reports of shards, `cost` and `host` for a pass."""
+"""Command line of the benchmark: `run --json OUT`, `merge` for shards' reports, `cost`, `host`, `shapes` for a pass."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
-from recap.bench import cost, host
+from recap.bench import cost, host, shapes
 from recap.bench.checkpoint import Checkpoint, checkpoint_path, load_checkpoint, save_checkpoint
 from recap.bench.methods import PEERS
 from recap.bench.progress import Progress
@@ -106,8 +106,8 @@ def build_parser() -> argparse.ArgumentParser:
     merge_.add_argument("reports", nargs="+", type=Path, help="what `run --shard i/n --json` wrote, all n")
     merge_.add_argument("--json", type=Path, required=True, help="where the joined report goes")
     merge_.add_argument("--markdown", type=Path, help="where its tables go, too")
-    cost.add_command(commands)
-    host.add_command(commands)
+    for command in PASS_COMMANDS.values():
+        command.add_command(commands)
     return parser
 
 
@@ -160,9 +160,9 @@ def merge(options: argparse.Namespace) -> int:
 
 
 def measure_pass(options: argparse.Namespace) -> int:
-    """The commands `cost` and `host`: what one pass takes. Raises RecapError."""
+    """The commands `cost`, `host` and `shapes`: what one pass takes. Raises RecapError."""
     _check_writable([options.json])
-    figures, table = (cost if options.command == "cost" else host).run_command(options)
+    figures, table = PASS_COMMANDS[options.command].run_command(options)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
     print(table)
@@ -236,7 +236,8 @@ def _save_trace(target: BenchTarget, unit: MeasuredUnit, folder: Path) -> None:
     save_trace(trace, folder / f"{name}.json")
 
 
-COMMANDS = {"run": run, "merge": merge, "cost": measure_pass, "host": measure_pass}
+PASS_COMMANDS = {"cost": cost, "host": host, "shapes": shapes}
+COMMANDS = {"run": run, "merge": merge, **dict.fromkeys(PASS_COMMANDS, measure_pass)}
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -13,7 +13,8 @@ from recap.jit import jit
 from recap.memory import Memories
 from recap.prediction_map import find_row
 from recap.rows import PredictionRows
-from recap.tree import DraftTree, pack, path_contexts
+from recap.survival import SurvivalTable
+from recap.tree import DraftTree, pack, path_contexts, root_only_tree
 from recap.verification import Outcome
 
 
@@ -40,6 +41,10 @@ class RecapAutoDrafter(RecapDrafter):
         # Compiled here, so that no measured pass pays for it.
         nowhere, root = np.int64(-1), (np.zeros(1, np.int64), np.full(1, -1, np.int32))
         _count_sources(memories.trigram, memories.bigram, memories.unigram, *root, nowhere, nowhere)
+        one, table = np.ones(1, np.int64), SurvivalTable()
+        choose_budget(table.of_pass(one), self._seconds, table.pace)
+        table.of_copied(1, np.ones(1, np.int32))
+        table.observe(root_only_tree(0), one, 0, one)
 
     def draft(self, history: np.ndarray) -> DraftTree:
         """The part of the best-first tree that is worth its time, with the copied continuation where it is."""
@@ -49,7 +54,7 @@ class RecapAutoDrafter(RecapDrafter):
         self._sources = _count_sources(
             memories.trigram, memories.bigram, memories.unigram, token_ids, parents, *history_end(history)
         )
-        survival = memories.survival.of_searched(self._sources[1:])
+        survival = memories.survival.of_pass(self._sources[1:])
         self.choice = choose_budget(survival, self._seconds, memories.survival.pace)
         num_nodes = self.choice.num_nodes
         tree = tuple(part[: num_nodes + 1] for part in searched)
@@ -72,16 +77,8 @@ class RecapAutoDrafter(RecapDrafter):
         self, history: np.ndarray, tree: DraftTree, rows: PredictionRows | None, outcome: Outcome
     ) -> np.ndarray:
         """As RECAP, and learn which nodes of which kind were accepted."""
-        is_accepted = np.zeros(len(tree.token_ids), np.bool_)
-        is_accepted[outcome.accepted_indices] = True
-        is_searched = ~tree.is_suffix
-        is_searched[0] = False
-        survival, orders = self.memories.survival, tree.pop_orders[is_searched]
-        survival.observe_searched(orders, self._sources[orders], is_accepted[is_searched])
-        if tree.is_suffix.any():
-            survival.observe_copied(
-                self._match_length, tree.depths[tree.is_suffix], is_accepted[tree.is_suffix]
-            )
+        survival = self.memories.survival
+        survival.observe(tree, self._sources, self._match_length, outcome.accepted_indices)
         survival.pace = survival.pace.after(len(outcome.committed_ids), self._seconds[tree.num_draft_nodes])
         return super().observe(history, tree, rows, outcome)
 

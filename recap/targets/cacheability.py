@@ -10,7 +10,9 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
 #: What a text model's forward pass has to take for a packed tree.
-_NEEDED_INPUTS = ("inputs_embeds", "position_ids", "attention_mask", "cache")
+_NEEDED_INPUTS = ("inputs_embeds", "position_ids", "attention_mask")
+#: What the cache is called there: since transformers 5.24, and before.
+_CACHE_NAMES = ("cache", "past_key_values")
 
 
 class Cacheability(NamedTuple):
@@ -33,6 +35,12 @@ class Cacheability(NamedTuple):
         return self.obstacle
 
 
+def cache_argument(text_model: torch.nn.Module) -> str:
+    """What a text model's forward pass calls its cache."""
+    taken = inspect.signature(text_model.forward).parameters
+    return next((name for name in _CACHE_NAMES if name in taken), _CACHE_NAMES[0])
+
+
 def inspect_cache(model: torch.nn.Module, text_model: torch.nn.Module) -> Cacheability:
     """Judge a model by its configuration and the cache that the library itself would give it."""
     config = model.config.get_text_config()
@@ -42,7 +50,10 @@ def inspect_cache(model: torch.nn.Module, text_model: torch.nn.Module) -> Cachea
         return Cacheability("its layers share their keys and values")
     if getattr(config, "kv_lora_rank", None):
         return Cacheability("its keys and values have different sizes")
-    missing = set(_NEEDED_INPUTS) - set(inspect.signature(text_model.forward).parameters)
+    taken = inspect.signature(text_model.forward).parameters
+    missing = set(_NEEDED_INPUTS) - set(taken)
+    if not any(name in taken for name in _CACHE_NAMES):
+        missing.add(_CACHE_NAMES[0])
     if missing:
         return Cacheability(f"its text model does not take {', '.join(sorted(missing))}")
     layers = DynamicCache(config=config).layers

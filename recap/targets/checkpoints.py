@@ -10,7 +10,7 @@ import torch
 from huggingface_hub import errors as hub_errors
 from huggingface_hub.constants import is_offline_mode
 
-from recap.errors import ModelError
+from recap.errors import ModelError, NotEnoughMemoryError
 
 _TEACHING_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "teaching_vlm"
 TEACHING_MODELS = {"teaching-qwen": _TEACHING_FOLDER / "qwen", "teaching-llava": _TEACHING_FOLDER / "llava"}
@@ -100,11 +100,11 @@ def loading_problem(model: str, error: Exception) -> ModelError:
     )
 
 
-def check_memory(model: str, num_bytes: int, device: str, dtype: str) -> bool:
+def check_memory(model: str, num_bytes: int, device: str, dtype: str, may_spread: bool = True) -> bool:
     """Whether weights of so many bytes fit the device as a whole; False: they fit GPU and main memory together.
 
     Raises:
-        ModelError: they fit nowhere; told before minutes pass.
+        NotEnoughMemoryError: they fit nowhere, or would have to be spread and may not; told before minutes pass.
     """
     needed = num_bytes * _OVERHEAD
     main = available_memory()
@@ -114,9 +114,13 @@ def check_memory(model: str, num_bytes: int, device: str, dtype: str) -> bool:
     else:
         free = main + sum(torch.cuda.mem_get_info(index)[0] for index in range(torch.cuda.device_count()))
         fits_device = needed <= torch.cuda.mem_get_info(device)[0]
+    if not fits_device and not may_spread:
+        raise NotEnoughMemoryError(
+            f"The model {model!r} does not fit the GPU beside what is there; free it, and try again."
+        )
     if needed > free:
         advice = "bfloat16 needs half of it, or " if dtype == "float32" else ""
-        raise ModelError(
+        raise NotEnoughMemoryError(
             f"The model {model!r} needs about {needed / 1e9:.1f} GB in {dtype} and {free / 1e9:.1f} GB are free here; "
             f"{advice}choose a smaller model."
         )

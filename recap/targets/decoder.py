@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from recap.targets.cacheability import cache_argument
 from recap.targets.image_attention import watch_first_query
 from recap.targets.kv_cache import TreeCache
 
@@ -33,6 +34,7 @@ class Decoder:
         """`position_ids` gives text positions int64 [n] the form that the text model takes."""
         self._text_model = text_model
         self._position_ids = position_ids
+        self._cache_argument = cache_argument(text_model)
 
     def prefill(
         self,
@@ -78,7 +80,7 @@ class Decoder:
             inputs_embeds=embeddings[None],
             position_ids=position_ids,
             attention_mask=mask,
-            cache=cache.layers,
             use_cache=True,
+            **{self._cache_argument: cache.layers},
             **text_inputs,
         ).last_hidden_state[0]

@@ -31,7 +31,14 @@ from recap.targets.smolvlm import SmolVLMFamily
 from recap.targets.text_only import TextFamily
 from recap.targets.transformers_vlm import TransformersTarget
 
-__all__ = ["TEACHING_MODELS", "find_family", "load_target", "warm_up"]
+__all__ = [
+    "TEACHING_MODELS",
+    "choose_dtype",
+    "describe_environment",
+    "find_family",
+    "load_target",
+    "warm_up",
+]
 
 #: Families with pictures by `model_type`; any causal language model is taken besides.
 _PICTURE_FAMILIES: dict[str, type[Family]] = {
@@ -47,7 +54,7 @@ _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torc
 
 
 def load_target(
-    model: str = "teaching-qwen", dtype: str = "auto", device: str = "auto"
+    model: str = "teaching-qwen", dtype: str = "auto", device: str = "auto", may_spread: bool = True
 ) -> TransformersTarget:
     """Load a model and its processor.
 
@@ -57,16 +64,13 @@ def load_target(
             has no bfloat16).
         device: `cpu`, `cuda`, or `auto`: a GPU where there is one. What does not fit one GPU is spread over all of
             them and main memory.
+        may_spread: False refuses what does not fit one GPU instead, for who can make room there.
 
     Raises:
         ModelError: it cannot be found, read or used; the message says what to do.
+        NotEnoughMemoryError: it does not fit.
     """
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if dtype == "auto":
-        dtype = _default_dtype(device)
-    if dtype not in _DTYPES:
-        raise ModelError(f"The precision must be one of {', '.join(_DTYPES)} or auto; got {dtype!r}.")
+    device, dtype = choose_dtype(device, dtype)
     source = find_source(model)
     try:
         config = transformers.AutoConfig.from_pretrained(source)
@@ -85,20 +89,13 @@ def load_target(
             model_class = transformers.AutoModelForCausalLM
             processor = TextProcessor(transformers.AutoTokenizer.from_pretrained(source))
         num_bytes = _count_parameters(model_class, config) * _DTYPES[dtype].itemsize
-        fits_device = check_memory(model, num_bytes, device, dtype)
+        fits_device = check_memory(model, num_bytes, device, dtype, may_spread)
         placing = {} if fits_device else {"device_map": "auto"}
         loaded = model_class.from_pretrained(source, dtype=_DTYPES[dtype], **placing)
     except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         raise loading_problem(model, error) from error
     loaded = (loaded.to(device) if fits_device else loaded).eval()
-    environment = Environment(
-        device=_device_name(device),
-        dtype=dtype,
-        torch_version=torch.__version__,
-        transformers_version=transformers.__version__,
-        num_threads=torch.get_num_threads(),
-    )
-    target = TransformersTarget(model, loaded, processor, family, environment)
+    target = TransformersTarget(model, loaded, processor, family, describe_environment(device, dtype))
     if not family.has_pictures:
         check_scores(target)
     return target
@@ -127,10 +124,32 @@ def warm_up(target: TransformersTarget) -> None:
                 pass
 
 
-def _default_dtype(device: str) -> str:
-    if device == "cpu":
-        return "float32"
-    return "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float16"
+def choose_dtype(device: str, dtype: str) -> tuple[str, str]:
+    """Device and precision with `auto` decided, see `load_target`.
+
+    Raises:
+        ModelError: no such precision.
+    """
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    if dtype == "auto" and device == "cpu":
+        dtype = "float32"
+    elif dtype == "auto":
+        dtype = "bfloat16" if torch.cuda.is_bf16_supported(including_emulation=False) else "float16"
+    if dtype not in _DTYPES:
+        raise ModelError(f"The precision must be one of {', '.join(_DTYPES)} or auto; got {dtype!r}.")
+    return device, dtype
+
+
+def describe_environment(device: str, dtype: str) -> Environment:
+    """Where runs are measured, for records."""
+    return Environment(
+        device=_device_name(device),
+        dtype=dtype,
+        torch_version=torch.__version__,
+        transformers_version=transformers.__version__,
+        num_threads=torch.get_num_threads(),
+    )
 
 
 def _count_parameters(model_class: Any, config: transformers.PreTrainedConfig) -> int:

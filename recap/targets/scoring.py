@@ -49,11 +49,15 @@ def _top_k(scores, width):
     for i in range(num_positions):
         count = 0
         has_nan = False
+        bound = np.float32(-np.inf)  # the lowest score kept, once the row is full
         for token in range(vocab_size):
             score = scores[i, token]
-            has_nan = has_nan or score != score
-            if count == width and not score > top_scores[i, width - 1]:
+            if count == width and score <= bound:
                 continue
+            if score != score:
+                has_nan = True
+                if count == width:
+                    continue
             place = count if count < width else width - 1
             while place > 0 and score > top_scores[i, place - 1]:
                 top_ids[i, place] = top_ids[i, place - 1]
@@ -63,6 +67,7 @@ def _top_k(scores, width):
             top_scores[i, place] = score
             if count < width:
                 count += 1
+            bound = top_scores[i, width - 1] if count == width else bound
         if has_nan:
             top_scores[i] = np.nan
     return top_ids, top_scores
