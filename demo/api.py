@@ -8,13 +8,16 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 
 from demo import limits
+from demo.fair_use import Asker
 from demo.host import ModelHost, Ticket
 from demo.runs import MAX_RECORDED_NODES
+from demo.zero_gpu import call
 from recap.cli import describe_run
 from recap.errors import InputError, RecapError
 from recap.pictures import MAX_PICTURE_BYTES, Picture, describe_picture, open_picture
@@ -29,7 +32,12 @@ def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
     """Make `/answer` callable by any client; runs wait in the page's own queue."""
 
     def answer(
-        picture: str, question: str, method: str = "recap", max_new_tokens: int = 200
+        picture: str,
+        question: str,
+        method: str = "recap",
+        max_new_tokens: int = 200,
+        model: str = "",
+        request: gr.Request = None,  # type: ignore[assignment]  gradio fills it in
     ) -> tuple[str, dict, dict]:
         """Answer a question by a method, and by plain decoding beside it.
 
@@ -38,6 +46,7 @@ def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
             question: what to ask.
             method: recap, recap@16, recap-uniform, ..., token_recycling, ..., or ar for plain decoding alone.
             max_new_tokens: length cap of the answer.
+            model: one of those that the page offers; empty for its first.
 
         Returns:
             The answer; its figures (those of `python -m recap run --json`); and both runs as a trace.
@@ -48,20 +57,32 @@ def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
             found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
             def job(target: Any, ticket: Ticket) -> None:
-                found.append(_record(target, opened, *checked, method, ticket))
+                asked = (opened, *checked, method)
+                found.append(call(target, _record, *asked, should_stop=lambda: ticket.should_stop))
 
             _check_method(method)
-            ticket = host.submit(job)
+            ticket = host.submit(job, Asker(_address(request), is_program=True), str(model))
             while not ticket.done.wait(_LOOK_SECONDS):
                 ticket.look_after()
         except RecapError as error:
-            raise gr.Error(str(error)) from error
+            raise _refusal(str(error)) from error
         if ticket.error or not found:
-            raise gr.Error(ticket.error or "The run was stopped before its end; please ask again.")
+            raise _refusal(ticket.error or "The run was stopped before its end; please ask again.")
         return found[0]
 
     with blocks:
         gr.api(answer, api_name=ENDPOINT, concurrency_limit=None)
+
+
+def _refusal(sentence: str) -> gr.Error:
+    """What the caller is told; the terminal is spared a traceback for each bad call."""
+    return gr.Error(sentence, print_exception=False)
+
+
+def _address(request: gr.Request | None) -> str:
+    """The address a call comes from; one name for all whose address is not known."""
+    client = request.client if request is not None else None
+    return client.host if client is not None else "unknown"
 
 
 def _check_method(method: str) -> None:
@@ -87,7 +108,12 @@ def _open_base64(picture: str) -> Picture | None:
 
 
 def _record(
-    target: Any, picture: Picture | None, question: str, max_new_tokens: int, method: str, ticket: Ticket
+    target: Any,
+    picture: Picture | None,
+    question: str,
+    max_new_tokens: int,
+    method: str,
+    should_stop: Callable[[], bool],
 ) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The whole run, by the model's thread."""
     from recap.recording import RecordedRun, build_trace
@@ -97,9 +123,7 @@ def _record(
     request = target.build_request(image, question, max_new_tokens=max_new_tokens)
     runs = []
     for name in dict.fromkeys(("ar", method)):
-        recorded = RecordedRun(
-            target, request, name, stop=lambda: ticket.should_stop, max_nodes=MAX_RECORDED_NODES
-        )
+        recorded = RecordedRun(target, request, name, stop=should_stop, max_nodes=MAX_RECORDED_NODES)
         for _ in recorded:
             pass
         runs.append(recorded.run())

@@ -31,10 +31,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(problem, file=sys.stderr)
         return 1
     from demo.serve import serve
+    from recap.errors import RecapError
 
     print("Opening the page ...", flush=True)
-    load = None if options.no_model else model_loader(options.model, options.dtype)
-    serve(options.host, options.port, options.model, load, options.traces)
+    names = [] if options.no_model else offered_models(options.model)
+    loaders = {name: model_loader(name, options.dtype) for name in names}
+    try:
+        serve(options.host, options.port, loaders, options.traces)
+    except RecapError as error:
+        print(error, file=sys.stderr)
+        return 1
     return 0
 
 
@@ -44,9 +50,11 @@ def build_parser() -> argparse.ArgumentParser:
     host = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
     parser.add_argument("--host", default=host, help="0.0.0.0 lets other machines in (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=default_port(), help=f"default {DEFAULT_PORT}")
-    model = os.environ.get("RECAP_MODEL") or "teaching-qwen"
     parser.add_argument(
-        "--model", default=model, help="teaching-qwen, a folder or a hub name (default: RECAP_MODEL)"
+        "--model",
+        action="append",
+        help="teaching-qwen, a folder or a hub name; given several times, visitors may choose (default: RECAP_MODEL, "
+        "names with commas between them, else the models that ship)",
     )
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     parser.add_argument("--no-model", action="store_true", help="only play recorded runs")
@@ -54,6 +62,20 @@ def build_parser() -> argparse.ArgumentParser:
         "--traces", type=Path, default=ROOT / "assets" / "traces", help="a folder of recorded runs to offer"
     )
     return parser
+
+
+def offered_models(given: list[str] | None) -> list[str]:
+    """The models that visitors may choose from: those given, else RECAP_MODEL's, else those that ship.
+
+    No other model is ever loaded for a visitor.
+    """
+    named = os.environ.get("RECAP_MODEL", "").split(",")
+    shipped = [
+        f"teaching-{folder.name}"
+        for folder in sorted((ROOT / "assets" / "teaching_vlm").iterdir(), reverse=True)  # qwen before llava
+        if (folder / "model.safetensors").is_file()
+    ]
+    return list(dict.fromkeys(given or [name.strip() for name in named if name.strip()] or shipped))
 
 
 def default_port() -> int:
@@ -107,19 +129,24 @@ def version_problems(requirements: Path) -> list[str]:
     return problems
 
 
-def model_loader(model: str, dtype: str) -> Callable[[], Any]:
-    """Loads and warms the model when called; torch is imported only then, after the page is open."""
+def model_loader(model: str, dtype: str) -> Callable[[bool], Any]:
+    """Loads and warms the model when called; torch is imported only then, after the page is open.
 
-    def load() -> Any:
+    The loader is told whether the model may be spread over several GPUs and main memory.
+    """
+
+    def load(may_spread: bool) -> Any:
         import torch
 
+        from demo.zero_gpu import is_zero_gpu
         from recap.targets.loading import load_target, warm_up
 
         if "OMP_NUM_THREADS" not in os.environ:
             # A core is left to the page: a model's threads wait for each other, and for whoever takes one's core.
             torch.set_num_threads(max(1, torch.get_num_threads() - 1))
-        target = load_target(model, dtype)
-        warm_up(target)
+        target = load_target(model, dtype, may_spread=may_spread)
+        if not is_zero_gpu():  # where each worker does it, as there is no GPU before
+            warm_up(target)
         return target
 
     return load

@@ -9,32 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.utils import get_upload_folder
 
 from demo import texts
+from demo.fair_use import Asker
 from demo.host import ModelHost, Ticket
 from demo.library import Example
 from demo.limits import HEAVY_WORK, check_new_tokens, check_nodes, check_question, check_whole_number
+from demo.live_run import end_state, follow, make_run
+from demo.opened_files import read_opened, uploaded_file
 from demo.picture_lab import prepare_reading
-from demo.runs import (
-    KeptReport,
-    KeptRun,
-    Order,
-    Progress,
-    keep_report,
-    keep_run,
-    outcome_sentence,
-    record_run,
-)
+from demo.runs import KeptReport, Order, Progress
 from demo.session import Session, SessionStore
-from demo.states import State, describe, lanes_of, note, player_source, refusal
+from demo.states import State, describe, next_act, note, player_source, preview, refusal
 from recap.errors import InputError, RecapError, TraceError
 from recap.pictures import open_picture
-from recap.trace_io import parse_trace
-
-#: How often a page that waits for its run is told of it.
-PROGRESS_SECONDS = 0.25
-MAX_TRACE_BYTES = 48 * 1024 * 1024
 
 
 class Handlers:
@@ -75,6 +63,7 @@ class Handlers:
         return note("")
 
     def _show_picture(self, find: Callable[[], Path], request: gr.Request) -> tuple[Any, State, State]:
+        act = {"act": next_act()}  # now: the picture may take long, and what is done meanwhile is newer
         session = self._session(request)
         try:
             path = find()
@@ -82,9 +71,10 @@ class Handlers:
                 picture = open_picture(path)
         except InputError as error:
             session.picture_path = None
-            return None, note(""), refusal(error)
+            return None, note(""), refusal(error) | act
         session.picture_path = path
-        return picture.image, note(describe(picture)), note(self.idle_sentence)
+        status = gr.skip() if session.is_running else note(self.idle_sentence) | act
+        return preview(picture), note(describe(picture)), status
 
     # -- run ---------------------------------------------------------------------------------------------------------
 
@@ -103,18 +93,20 @@ class Handlers:
             if session.is_running:  # a second press may have come in while the picture was read
                 raise InputError(texts.RUN_GOING_ON)
             session.ticket = ticket = self._host.submit(
-                lambda target, ticket: kept.append(_make(target, session, order, ticket, progress))
+                lambda target, ticket: kept.append(make_run(target, session, order, ticket, progress)),
+                Asker(request.session_hash or ""),
+                order.model,
             )
         except RecapError as error:
             yield {parts["status"]: refusal(error)}
             return
-        yield self._buttons(is_running=True)
-        async with aclosing(self._states(ticket, progress)) as states:
+        yield self.buttons(is_running=True)
+        async with aclosing(self.follow(ticket, progress)) as states:
             async for state in states:
-                yield {parts["status"]: state}
+                yield {parts["status"]: state | {"act": next_act()}}
         changes: dict[Any, Any] = {
-            parts["status"]: _end_state(ticket, progress, kept),
-            **self._buttons(is_running=False),
+            parts["status"]: end_state(ticket, progress, kept) | {"act": next_act()},
+            **self.buttons(is_running=False),
             parts["memory_note"]: note(texts.memory_held(session.num_unigram_rows())),
         }
         if kept and kept[0][0]:
@@ -136,20 +128,22 @@ class Handlers:
             if session.is_running:  # a second press may have come in meanwhile
                 raise InputError(texts.RUN_GOING_ON)
             session.ticket = ticket = self._host.submit(
-                lambda target, ticket: told.append(read(target, lambda: ticket.should_stop))
+                lambda target, ticket: told.append(read(target, lambda: ticket.should_stop)),
+                Asker(request.session_hash or ""),
+                kept.asked.model if kept and kept.asked else "",
             )
         except RecapError as error:
             yield {lab: refusal(error) | {"url": url}}
             return
-        yield self._buttons(is_running=True)
-        async with aclosing(self._states(ticket, progress)) as states:
+        yield self.buttons(is_running=True)
+        async with aclosing(self.follow(ticket, progress)) as states:
             async for state in states:
                 yield {lab: state | {"url": url}}
         if ticket.error is not None:
             end = refusal(InputError(ticket.error))
         else:
             end = {"kind": "done", **told[0]} if told and told[0] else note(texts.LAB_STOPPED)
-        yield {lab: end | {"url": url}, **self._buttons(is_running=False)}
+        yield {lab: end | {"url": url}, **self.buttons(is_running=False)}
 
     def stop(self, request: gr.Request) -> None:
         """End the tab's run within one pass."""
@@ -162,7 +156,7 @@ class Handlers:
         session = self._session(request)
         if session.is_running:
             return refusal(InputError(texts.RUN_GOING_ON))
-        session.memories = None
+        session.streams = {}
         return note(texts.MEMORY_CLEARED)
 
     def _check_order(
@@ -176,34 +170,19 @@ class Handlers:
         num_nodes, new_tokens = check_nodes(num_nodes), check_new_tokens(new_tokens)
         with HEAVY_WORK:
             picture = open_picture(session.picture_path)
-        return Order(picture, question, num_nodes, new_tokens, session.picture_path)
+        path = session.picture_path
+        return Order(picture, question, num_nodes, new_tokens, path, session.model)
 
-    async def _states(self, ticket: Ticket, progress: Progress) -> AsyncIterator[State]:
-        """What is going on, whenever it changes, until it is over."""
-        shown: State = {}
-        try:
-            while not ticket.done.is_set():
-                ticket.look_after()
-                state = self._running_state(ticket, progress)
-                if state != shown:
-                    shown = state
-                    yield state
-                await asyncio.sleep(PROGRESS_SECONDS)
-        finally:
-            ticket.stop()  # closed early, the page has gone; at the end it changes nothing
+    def follow(self, ticket: Ticket, progress: Progress) -> AsyncIterator[State]:
+        """What is going on in the queue, whenever it changes; see `live_run.follow`."""
+        return follow(self._host, ticket, progress)
 
-    def _buttons(self, is_running: bool) -> dict[Any, Any]:
+    def buttons(self, is_running: bool) -> dict[Any, Any]:
+        """Run and Stop, of which one can be pressed."""
         return {
             self._parts["run"]: gr.update(interactive=not is_running),
             self._parts["stop"]: gr.update(interactive=is_running),
         }
-
-    def _running_state(self, ticket: Ticket, progress: Progress) -> State:
-        place = self._host.place(ticket)
-        if place:
-            return {"kind": "waiting", "sentence": texts.waiting(place), "lanes": []}
-        sentence = progress.sentence or self._host.status_sentence
-        return {"kind": "running", "sentence": sentence, "lanes": lanes_of(progress)}
 
     # -- traces and the end ------------------------------------------------------------------------------------------
 
@@ -214,7 +193,7 @@ class Handlers:
         session = self._session(request)
         try:
             with HEAVY_WORK:
-                opened = _read_file(uploaded_file(path))
+                opened = read_opened(uploaded_file(path))
         except RecapError as error:
             return gr.skip(), refusal(TraceError(texts.trace_refused(str(error))))
         kind = "report" if isinstance(opened, KeptReport) else "uploaded"
@@ -228,57 +207,9 @@ class Handlers:
         return self._sessions.get(request.session_hash or "")
 
 
-def uploaded_file(path: object) -> Path:
-    """The path of a file that was uploaded to the page; no other file of this machine is read for a visitor.
-
-    Raises:
-        InputError: it lies elsewhere.
-    """
-    folder = Path(get_upload_folder()).resolve()
-    if not isinstance(path, str) or "\0" in path or not Path(path).resolve().is_relative_to(folder):
-        raise InputError(texts.NOT_UPLOADED)
-    return Path(path)
-
-
 def _field(event: gr.EventData, name: str) -> str:
     """What the page's script sent along; empty where someone's own program sent something else."""
     try:
         return str(getattr(event, name))
     except (AttributeError, TypeError):
         return ""
-
-
-def _make(target: Any, session: Session, order: Order, ticket: Ticket, progress: Progress) -> tuple[str, str]:
-    """On the model's thread: the run, then its figures. Returns its key (empty for none) and how it ended."""
-    from recap.memory import Memories
-
-    if session.memories is None:
-        session.memories = Memories(target.vocab_size)
-    trace = record_run(target, session.memories, order, lambda: ticket.should_stop, progress)
-    if trace is None:
-        return "", texts.STOPPED_EARLY
-    progress.sentence = texts.DRAWING
-    return session.keep(keep_run(trace, order.asked)), outcome_sentence(trace)
-
-
-def _end_state(ticket: Ticket, progress: Progress, kept: list[tuple[str, str]]) -> State:
-    if ticket.error is not None:
-        return refusal(InputError(ticket.error))
-    sentence = kept[0][1] if kept else texts.STOPPED_EARLY
-    return {"kind": "done", "sentence": sentence, "lanes": lanes_of(progress)}
-
-
-def _read_file(path: Path) -> KeptRun:
-    from visualize.report_page import parse_report
-
-    if path.stat().st_size > MAX_TRACE_BYTES:
-        raise TraceError(texts.TRACE_TOO_LARGE)
-    data = path.read_bytes()
-    report = parse_report(data)
-    if report is not None:
-        return keep_report(report, data)
-    trace = parse_trace(data)
-    try:
-        return keep_run(trace)
-    except (ValueError, LookupError, TypeError) as error:
-        raise TraceError(texts.TRACE_FAILED) from error

@@ -1,39 +1,48 @@
-"""One model, one worker thread, one run at a time: a bounded queue in which everybody sees their place."""
+"""One worker thread, one run at a time on whichever model: a bounded queue in which everybody sees their place."""
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Literal
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Any
 
 from demo import texts
-from recap.errors import InputError, ModelError, RecapError
+from demo.fair_use import NOBODY, Asker, RunLimiter, check_share
+from demo.models import Models, ModelState, sentence_of
+from recap.errors import InputError, ModelError
 
 #: Runs that may wait behind the one that is being made.
 MAX_WAITING = 8
 #: A run that nobody has looked after for this long belongs to a page that is gone.
 ABANDONED_SECONDS = 20.0
 
-HostState = Literal["none", "loading", "ready", "failed"]
 Job = Callable[[Any, "Ticket"], None]
-
-_log = logging.getLogger(__name__)
 
 
 class Ticket:
     """One run in the queue: its place, its stop flag, and how it ended.
 
     Attributes:
+        asker: who asked for it.
+        model: the name of the model it is made on.
+        is_choice: the model was chosen now, so it is tried again where it could not be loaded before.
+        context: the one it was asked in, which its job runs in: on ZeroGPU its time counts for the visitor there.
         done: set when the run has ended, in whatever way.
         error: the sentence for the user when it failed, else None.
     """
 
-    def __init__(self, job: Job, withdraw: Callable[[Ticket], None]) -> None:
+    def __init__(
+        self, job: Job, withdraw: Callable[[Ticket], None], asker: Asker, model: str, is_choice: bool
+    ) -> None:
         """`withdraw` takes the run out of the queue where it still waits."""
         self.job = job
+        self.asker = asker
+        self.model, self.is_choice = model, is_choice
+        self.context = copy_context()
         self._withdraw = withdraw
         self.done = threading.Event()
         self.error: str | None = None
@@ -56,52 +65,65 @@ class Ticket:
 
 
 class ModelHost:
-    """Loads a model in the background and makes the runs of all sessions on it, one after the other."""
+    """Makes the runs of all sessions, one after the other, each on the model it asks for.
 
-    def __init__(self, load: Callable[[], Any] | None, max_waiting: int = MAX_WAITING) -> None:
-        """`load` makes the target and may raise ModelError; None is a page without a model."""
-        self._load = load
+    Attributes:
+        models: what is offered, and how it stands with each.
+    """
+
+    def __init__(
+        self, models: Models, max_waiting: int = MAX_WAITING, limiter: RunLimiter | None = None
+    ) -> None:
+        self.models = models
         self._max_waiting = max_waiting
+        self._limiter = limiter or RunLimiter()
         self._queue: deque[Ticket] = deque()
         self._running: Ticket | None = None
         self._changed = threading.Condition()
-        self._state: HostState = "loading" if load else "none"
-        self._failure = ""
-        self._started = time.monotonic()
 
     def start(self) -> None:
-        """Begin to load; returns at once."""
-        if self._load:
+        """Begin to load the first model; returns at once."""
+        if self.models.names:
             threading.Thread(target=self._work, name="model", daemon=True).start()
 
     @property
-    def state(self) -> HostState:
-        """What the model is doing, whether or not a run is being made."""
-        return self._state
+    def state(self) -> ModelState:
+        """How it stands with the first model, whether or not a run is being made."""
+        return self.models.state(self.models.first)
 
     @property
     def status_sentence(self) -> str:
-        """One sentence on the model's state for the page; empty once it is ready."""
-        if self._state == "loading":
-            return texts.model_loading(int(time.monotonic() - self._started))
-        return {"none": texts.NO_MODEL, "failed": self._failure, "ready": ""}[self._state]
+        """One sentence on the first model's state for the page; empty once it is ready."""
+        return self.models.sentence(self.models.first)
 
-    def submit(self, job: Job) -> Ticket:
-        """Put a run into the queue; while the model loads, runs may wait already.
+    def submit(self, job: Job, asker: Asker = NOBODY, model: str = "", is_choice: bool = False) -> Ticket:
+        """Put a run into the queue, which is one for the page and for other programs, in the order of asking.
+
+        While its model loads, runs may wait already. `model` is one of the offered names; empty: the first.
+        `is_choice`: see `Ticket`.
 
         Raises:
             ModelError: there is no model here, or it could not be loaded.
-            InputError: too many runs are waiting.
+            InputError: no such model is offered, too many runs are waiting, the asker has started too many within a
+                minute, or programs have their part of the queue already.
         """
+        model = model or self.models.first
+        if self.models.names and model not in self.models.names:
+            raise InputError(texts.no_such_model(self.models.names))
         with self._changed:
-            if self._state in ("none", "failed"):
-                raise ModelError(self.status_sentence)
+            state = self.models.state(model)
+            if state == "none" or (state == "failed" and not is_choice):
+                raise ModelError(self.models.sentence(model))
             for waiting in [ticket for ticket in self._queue if ticket.should_stop]:
                 self._remove(waiting)  # of a page that is gone
+            self._limiter.check(asker)
             if len(self._queue) - (self._running is None) >= self._max_waiting:
                 raise InputError(texts.queue_full(self._max_waiting))
-            ticket = Ticket(job, self._withdraw)
+            running = self._running.asker if self._running else None
+            check_share(asker, [ticket.asker for ticket in self._queue], running, self._max_waiting)
+            ticket = Ticket(job, self._withdraw, asker, model, is_choice)
             self._queue.append(ticket)
+            self._limiter.note(asker)
             self._changed.notify()
         return ticket
 
@@ -122,13 +144,8 @@ class ModelHost:
         ticket.done.set()
 
     def _work(self) -> None:
-        assert self._load is not None, "start is called with a loader"
-        try:
-            target = self._load()
-        except Exception as error:  # whatever happens here, the page goes on without a model
-            self._fail(_sentence_of(error, texts.MODEL_FAILED))
-            return
-        self._state = "ready"
+        with suppress(ModelError):  # kept in the models' state, and told to whoever asks
+            self.models.load(self.models.first)
         while True:
             with self._changed:
                 self._running = None
@@ -136,23 +153,13 @@ class ModelHost:
                 ticket = self._running = self._queue.popleft()
             try:
                 if not ticket.should_stop:
-                    ticket.job(target, ticket)
+                    ticket.context.run(self._make, ticket)
             except Exception as error:  # one failed run must not take the model away from the others
-                ticket.error = _sentence_of(error, texts.RUN_FAILED)
+                ticket.error = sentence_of(error, texts.RUN_FAILED)
             ticket.done.set()
 
-    def _fail(self, sentence: str) -> None:
-        with self._changed:
-            self._failure = sentence
-            self._state = "failed"
-            while self._queue:
-                ticket = self._queue.popleft()
-                ticket.error = sentence
-                ticket.done.set()
-
-
-def _sentence_of(error: Exception, otherwise: str) -> str:
-    if isinstance(error, RecapError):
-        return str(error)
-    _log.error("Unexpected failure", exc_info=error)
-    return otherwise
+    def _make(self, ticket: Ticket) -> None:
+        if self.models.state(ticket.model) == "failed" and not ticket.is_choice:
+            raise ModelError(self.models.sentence(ticket.model))
+        # No name for the target here: a model that is given up while another one is loaded must be free then.
+        ticket.job(self.models.load(ticket.model), ticket)

@@ -9,7 +9,8 @@ import gradio as gr
 from demo import limits, texts
 from demo.handlers import Handlers
 from demo.library import Example, Lessons, RecordedRuns
-from demo.routes import component_head
+from demo.model_choice import ModelChoice, describe_model
+from demo.routes import address, component_head
 
 #: Seconds: how often gradio looks for uploaded files to delete, and how old they are then.
 DELETE_UPLOADS = (1800, 5400)
@@ -17,8 +18,10 @@ DELETE_UPLOADS = (1800, 5400)
 QUIET: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", "queue": False}
 
 
-def build_page(recorded: RecordedRuns, lessons: Lessons, handlers: Handlers, model: str) -> gr.Blocks:
-    """Header, player and the panel to try one's own question; `model` is the name of the model that answers."""
+def build_page(
+    recorded: RecordedRuns, lessons: Lessons, handlers: Handlers, models: ModelChoice
+) -> gr.Blocks:
+    """Header, player and the panel to try one's own question on one of the models."""
     with gr.Blocks(
         title=texts.PAGE_TITLE, analytics_enabled=False, delete_cache=DELETE_UPLOADS, fill_width=True
     ) as blocks:
@@ -36,7 +39,7 @@ def build_page(recorded: RecordedRuns, lessons: Lessons, handlers: Handlers, mod
             {"kind": "idle"}, js_on_load=_call("lab"), **_constant("<div hidden></div>", "recap-lab")
         )
         with gr.Column(elem_id="recap-panel"):
-            _build_panel(handlers, player, lab, model)
+            _build_panel(handlers, player, lab, models)
         trace_file = gr.UploadButton(texts.OPEN_TRACE, file_count="single", elem_id="recap-open-trace")
         trace_note = gr.HTML(
             {"kind": "idle"},
@@ -50,7 +53,7 @@ def build_page(recorded: RecordedRuns, lessons: Lessons, handlers: Handlers, mod
     return blocks
 
 
-def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, model: str) -> None:
+def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, models: ModelChoice) -> None:
     gallery = gr.HTML(
         examples_value(handlers.examples),
         js_on_load=_call("examples"),
@@ -70,7 +73,17 @@ def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, model: str) 
     picture_note = gr.HTML(
         {"kind": "idle"}, js_on_load=_call("note"), **_constant("<p></p>", "recap-picture-note")
     )
-    _static_note(texts.TEACHING_MODEL_NOTE if model.startswith("teaching-") else texts.model_in_use(model))
+    choice = _as_sent(
+        gr.Dropdown(
+            list(models.names),
+            value=next(iter(models.names), None),
+            label=texts.MODEL_LABEL,
+            info=texts.MODEL_INFO,
+            visible=len(models.names) > 1,
+            elem_id="recap-model-choice",
+        )
+    )
+    model_note = _static_note(describe_model(models.names[0]) if models.names else "")
     question = gr.Textbox(
         label=texts.QUESTION_LABEL,
         placeholder=texts.QUESTION_PLACEHOLDER,
@@ -117,6 +130,16 @@ def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, model: str) 
     gallery.click(handlers.choose_example, None, [*shown, question], **QUIET)
     picture.upload(handlers.receive_picture, picture, shown, **QUIET)
     picture.clear(handlers.clear_picture, None, [picture_note], **QUIET)
+    models.wire(choice=choice, model_note=model_note, memory_note=memory_note, status=status)
+    choice.select(
+        models.choose,
+        choice,
+        [choice, model_note, memory_note, status, run, stop],
+        api_visibility="private",
+        show_progress="hidden",
+        concurrency_limit=None,
+        trigger_mode="multiple",
+    )
     handlers.wire(status=status, player=player, run=run, stop=stop, memory_note=memory_note, lab=lab)
     lab.click(
         handlers.read_again,
@@ -141,8 +164,8 @@ def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, model: str) 
     clear.click(handlers.clear_memory, None, memory_note, **QUIET)
 
 
-def _static_note(sentence: str) -> None:
-    gr.HTML({"kind": "idle", "sentence": sentence}, js_on_load=_call("note"), **_constant("<p></p>"))
+def _static_note(sentence: str) -> gr.HTML:
+    return gr.HTML({"kind": "idle", "sentence": sentence}, js_on_load=_call("note"), **_constant("<p></p>"))
 
 
 def _call(part: str) -> str:
@@ -200,6 +223,7 @@ def player_value(recorded: RecordedRuns, lessons: Lessons) -> dict[str, Any]:
         "loading": texts.LOADING_RUN,
         "failed": texts.PLAYER_FAILED,
         "report_page": texts.REPORT_PAGE,
+        "plotly": address("plotly"),
     }
 
 

@@ -13,6 +13,7 @@ from PIL import Image
 from demo import texts
 from demo.limits import HEAVY_WORK
 from demo.runs import KeptRun
+from demo.zero_gpu import call
 from recap.errors import InputError
 from recap.events import Run
 from recap.metrics import output_ids
@@ -44,9 +45,8 @@ def prepare_reading(
     with HEAVY_WORK:
         run = parse_trace(gzip.decompress(kept.trace)).runs[-1]
         own, wrong = (open_picture(path).image for path in (asked.picture_path, other))
-    return lambda target, should_stop: read_again(
-        target, run, asked.question, asked.max_new_tokens, own, wrong, should_stop
-    )
+    asked_there = (run, asked.question, asked.max_new_tokens, own, wrong)
+    return lambda target, should_stop: call(target, read_again, *asked_there, should_stop=should_stop)
 
 
 def read_again(

@@ -42,19 +42,21 @@ def page_head() -> str:
     tags = ['<link rel="icon" href="data:,">']
     for name, (_, media_type) in FILES.items():
         if media_type == _STYLE:
-            tags.append(f'<link rel="stylesheet" href="{_address(name)}">')
+            tags.append(f'<link rel="stylesheet" href="{address(name)}">')
         else:
-            tags.append(f'<link rel="preload" as="script" href="{_address(name)}">')
+            tags.append(f'<link rel="preload" as="script" href="{address(name)}">')
     return "\n".join(tags)
 
 
 def component_head() -> str:
-    """The scripts, for every component that calls them: only so does gradio wait until they have run."""
-    scripts = [name for name, (_, media_type) in FILES.items() if media_type == _SCRIPT]
-    return "".join(f'<script src="{_address(name)}"></script>' for name in scripts)
+    """The scripts, for every component that calls them: only so does gradio wait until they have run.
+
+    Without plotly.js, which takes longer than all else: the page loads it when the run can already be seen.
+    """
+    return "".join(f'<script src="{address(name)}"></script>' for name in ("player", "page"))
 
 
-def _address(name: str) -> str:
+def address(name: str) -> str:
     """With a digest, so that browsers may keep the file for good."""
     return f"recap/files/{name}?v={_file(name)[1]}"
 

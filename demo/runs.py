@@ -29,11 +29,12 @@ class Order:
     num_nodes: int
     max_new_tokens: int
     picture_path: Path
+    model: str
 
     @property
     def asked(self) -> Asked:
         """What is kept of it beside the run."""
-        return Asked(self.picture_path, self.question, self.max_new_tokens)
+        return Asked(self.picture_path, self.question, self.max_new_tokens, self.model)
 
 
 @dataclass(slots=True)
@@ -67,6 +68,7 @@ class Asked:
     picture_path: Path
     question: str
     max_new_tokens: int
+    model: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 from starlette.applications import Starlette
@@ -15,9 +14,12 @@ from demo.api import add_endpoint
 from demo.handlers import Handlers
 from demo.host import ModelHost
 from demo.library import Lessons, RecordedRuns, load_examples
+from demo.model_choice import ModelChoice
+from demo.models import Loader, Models
 from demo.page import build_page
 from demo.routes import make_routes, page_head
 from demo.session import SessionStore, forget_regularly
+from demo.zero_gpu import is_zero_gpu, lend_first
 from recap.pictures import MAX_PICTURE_BYTES
 
 EXAMPLES_FOLDER = Path(__file__).resolve().parent.parent / "assets" / "examples"
@@ -27,17 +29,27 @@ LESSONS_FOLDER = EXAMPLES_FOLDER.parent / "lessons"
 MAX_UPLOAD_BYTES = 3 * MAX_PICTURE_BYTES
 
 
-def serve(host: str, port: int, model: str, load: Callable[[], Any] | None, traces_folder: Path) -> None:
-    """Open the page, then load the model in the background; returns when the page is closed.
+def serve(host: str, port: int, loaders: Mapping[str, Loader], traces_folder: Path) -> None:
+    """Open the page, then load the first model in the background; returns when the page is closed.
 
-    `model` is the model's name, `load` makes its target; None opens a page that only plays recorded runs.
+    `loaders` make the targets of the models that visitors may choose from, by name; without any, the page only plays
+    recorded runs.
+
+    Raises:
+        ModelError: on ZeroGPU, where the model is loaded first, it cannot be loaded.
     """
-    recorded, sessions, model_host = RecordedRuns(traces_folder), SessionStore(), ModelHost(load)
+    if loaders and is_zero_gpu():
+        from recap.targets.loading import (
+            warm_up,
+        )  # with torch, which elsewhere is imported after the page opens
+
+        loaders = lend_first(loaders, warm_up)
+    recorded, sessions, model_host = RecordedRuns(traces_folder), SessionStore(), ModelHost(Models(loaders))
     recorded.draw_first()
     own_lessons = traces_folder / "lessons"
     lessons = Lessons(own_lessons if own_lessons.is_dir() else LESSONS_FOLDER, recorded)
     handlers = Handlers(sessions, model_host, load_examples(EXAMPLES_FOLDER))
-    blocks = build_page(recorded, lessons, handlers, model)
+    blocks = build_page(recorded, lessons, handlers, ModelChoice(sessions, model_host, handlers))
     add_endpoint(blocks, model_host)
     blocks.queue(max_size=200)
 

@@ -28,14 +28,16 @@ class Session:
     """One browser tab.
 
     Attributes:
-        memories: the tab's stream (G, C, U); made by its first run, touched by the model's thread alone while a run
-            is going on.
+        model: the name of the model that answers; empty: the page's first.
+        streams: the tab's stream (G, C, U) on each model, as one model's rows mean nothing to another; made by the
+            first run there, touched by the model's thread alone while a run is going on.
         picture_path: the picture to ask about, None when there is none.
         ticket: the tab's last run.
         runs: its last runs by an unguessable key, oldest first.
     """
 
-    memories: Any = None
+    model: str = ""
+    streams: dict[str, Any] = field(default_factory=dict)
     picture_path: Path | None = None
     ticket: Ticket | None = None
     runs: OrderedDict[str, KeptRun] = field(default_factory=OrderedDict)
@@ -61,8 +63,13 @@ class Session:
         """What the kept runs take in memory."""
         return sum(run.num_bytes for run in self.runs.values())
 
+    @property
+    def memories(self) -> Any:
+        """The stream on the model that answers; None before its first run."""
+        return self.streams.get(self.model)
+
     def num_unigram_rows(self) -> int:
-        """Rows in U."""
+        """Rows in U on the model that answers."""
         return self.memories.sizes.unigram if self.memories is not None else 0
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from typing import Any
+
+from PIL import Image
 
 from demo import texts
 from demo.runs import Progress
@@ -11,6 +15,9 @@ from recap.errors import RecapError
 from recap.pictures import Picture
 
 State = dict[str, Any]
+MAX_PREVIEW_PIXELS = 2_000_000
+#: Numbers of acts, rising also when the page is started again (the browser keeps the last one while it stays open).
+_acts = itertools.count(time.time_ns() // 1_000_000)
 
 
 def note(sentence: str) -> State:
@@ -19,8 +26,28 @@ def note(sentence: str) -> State:
 
 
 def refusal(error: RecapError) -> State:
-    """An error's sentence. The time makes the same refusal twice in a row a new one."""
-    return {"kind": "error", "sentence": str(error), "lanes": [], "at": time.time()}
+    """An error's sentence. The number makes the same refusal twice in a row a new one."""
+    return {"kind": "error", "sentence": str(error), "lanes": [], "act": next_act()}
+
+
+def next_act() -> int:
+    """A number for something that begins now: of two states the page shows the one whose number is higher.
+
+    Answers may arrive in another order than the acts they belong to.
+    """
+    return next(_acts)
+
+
+def preview(picture: Picture) -> Image.Image:
+    """What the page shows of a picture: what the model gets, in no more pixels than a screen has.
+
+    Sent whole, the largest ones would take seconds to encode, and 25 MB.
+    """
+    width, height = picture.image.size
+    scale = math.sqrt(MAX_PREVIEW_PIXELS / (width * height))
+    if scale >= 1:
+        return picture.image
+    return picture.image.resize((int(width * scale), int(height * scale)), Image.Resampling.BOX)
 
 
 def describe(picture: Picture) -> str:

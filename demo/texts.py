@@ -32,6 +32,8 @@ QUESTION_PLACEHOLDER = "What is in the picture?"
 RUN_BUTTON = "Run"
 STOP_BUTTON = "Stop"
 SETTINGS_TITLE = "Settings and memory"
+MODEL_LABEL = "Model"
+MODEL_INFO = "The first question to a model that is not in memory waits until it is loaded."
 NODES_LABEL = "Draft nodes per pass"
 NODES_INFO = "How many candidate tokens RECAP lets the model check at once. 0 to 128; the paper uses 63."
 NEW_TOKENS_LABEL = "New tokens"
@@ -58,6 +60,7 @@ RECAP_LANE = "RECAP"
 IDLE = "Choose a picture, ask something, press Run."
 PLAIN_RUNNING = "Plain decoding comes first, so that there is something to compare with."
 RECAP_RUNNING = "RECAP decodes the same answer."
+GPU_LENT = "A GPU is lent for both runs at once; they are shown when they are over."
 DRAWING = "Measured. Drawing the passes …"
 STOPPED_EARLY = "Stopped during plain decoding, so there is nothing to compare yet."
 MEMORY_CLEARED = "Memory U is empty."
@@ -74,6 +77,7 @@ NO_EXAMPLE = "There is no such example; please choose one of those shown."
 NO_QUESTION = "Please type a question about the picture."
 BROKEN_CHARACTER = "The question holds half a character; please type it again."
 RUN_GOING_ON = "Your last run is still going on; please wait for it or press Stop."
+MODEL_NOT_CHANGED = "Stopped: the model stays as it was."
 NO_MODEL = "This page was started without a model: recorded runs play, new ones cannot be made here."
 MODEL_FAILED = "The model could not be loaded; please look at the terminal where the page was started."
 RUN_FAILED = "The run failed unexpectedly and left nothing behind; please try again."
@@ -99,6 +103,22 @@ def waiting(place: int) -> str:
 def queue_full(limit: int) -> str:
     """The queue's bound is reached."""
     return f"{limit} runs are waiting already; please try again in a minute."
+
+
+def too_many_runs(limit: int, seconds: int) -> str:
+    """One asker's runs within a minute are used up."""
+    unit = "second" if seconds == 1 else "seconds"
+    return f"{limit} runs were started from here within a minute; please try again in {seconds} {unit}."
+
+
+def program_too_busy(limit: int) -> str:
+    """A program calls before its earlier calls were answered."""
+    return f"{limit} calls from this address wait for their answers already; please call again after one has come."
+
+
+def programs_queue_full(limit: int) -> str:
+    """The part of the queue that other programs may take is taken."""
+    return f"{limit} calls of programs are waiting already; please try again in a minute."
 
 
 def not_in_range(name: str, low: int, high: int) -> str:
@@ -149,6 +169,16 @@ def picture_effect(num_roots: int, num_blank: int, num_other: int) -> str:
 def trace_refused(reason: str) -> str:
     """A trace file that cannot be used; `reason` is the reader's sentence."""
     return f"The file was not opened: {reason}"
+
+
+def no_such_model(names: tuple[str, ...]) -> str:
+    """A model that is not offered."""
+    return f"This page does not offer that model; please choose one of {', '.join(names)}."
+
+
+def model_chosen(model: str) -> str:
+    """Another model answers from now on."""
+    return f"{model} answers your next questions, with a memory U of its own."
 
 
 def model_in_use(model: str) -> str:

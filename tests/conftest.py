@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
 from collections import Counter
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -16,6 +18,12 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 # The models of the tests are small: a second thread only waits for the first, and for whatever else runs beside.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+#: The models that ship with the project, by name: laws about any model hold for each of them.
+SHIPPED_MODELS = tuple(
+    f"teaching-{name}"
+    for name in ("qwen", "llava")
+    if (Path(__file__).parents[1] / "assets" / "teaching_vlm" / name / "model.safetensors").exists()
+)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 hypothesis.settings.register_profile("default", deadline=None, derandomize=True, max_examples=50)
@@ -96,12 +104,24 @@ def is_full(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--full")
 
 
-@pytest.fixture(scope="session")
-def teaching_target():
-    """The model that ships with the project, in fp32 on the CPU; loaded once."""
+@functools.cache
+def load_shipped(model: str):
+    """A model that ships with the project, in fp32 on the CPU; loaded once."""
     from recap.targets.loading import load_target
 
-    return load_target("teaching-qwen", dtype="float32", device="cpu")
+    return load_target(model, dtype="float32", device="cpu")
+
+
+@pytest.fixture(scope="session")
+def teaching_target():
+    """The model that answers by default."""
+    return load_shipped("teaching-qwen")
+
+
+@pytest.fixture(scope="session", params=SHIPPED_MODELS)
+def shipped_target(request: pytest.FixtureRequest):
+    """Each model that ships, for laws about any model."""
+    return load_shipped(request.param)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import secrets
 import socket
 import subprocess
@@ -22,15 +21,18 @@ TESTS = Path(__file__).resolve().parent
 
 
 @contextlib.contextmanager
-def scripted_page(pass_seconds: float = 0.0, is_quiet: bool = True) -> Iterator[tuple[str, subprocess.Popen]]:
+def scripted_page(
+    pass_seconds: float = 0.0, is_quiet: bool = True, log: Path | None = None
+) -> Iterator[tuple[str, subprocess.Popen]]:
     """The address of a page over a target without weights, as a program of its own; ready to answer.
 
-    `is_quiet`: it must not write a traceback to its terminal until the end.
+    `is_quiet`: it must not write a traceback to its terminal until the end. `log`: where its runs' times are written.
     """
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [sys.executable, str(TESTS / "scripted_page.py"), str(port), str(pass_seconds)]
+    command += [str(log)] if log else []
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GRADIO_ANALYTICS_ENABLED": "False"}
     process = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
@@ -69,7 +71,7 @@ class Visitor:
         self._outputs = [names[id_] for id_ in run["outputs"]]
         self.session_hash = ""
         self._heartbeat: httpx.Response | None = None
-        self.first_place, self.seconds_waited, self.seconds_served = 0, 0.0, 0.0
+        self.seconds_waited, self._is_waiting = 0.0, False
         self.load()
 
     def load(self) -> None:
@@ -104,6 +106,22 @@ class Visitor:
             body["session_hash"] = session_hash or None
         return self.client.post("/gradio_api/run/predict", json=body)
 
+    def ask_as_program(self, picture: str, question: str, method: str, tokens: int) -> tuple[bool, Any]:
+        """Call the public endpoint; whether it answered, and its answer or its sentence. `picture` is base64."""
+        body = {"data": [picture, question, method, tokens, ""]}  # the page's first model
+        event_id = (
+            self.client.post("/gradio_api/call/answer", json=body).raise_for_status().json()["event_id"]
+        )
+        with self.client.stream("GET", f"/gradio_api/call/answer/{event_id}") as lines:
+            kind = ""
+            for line in lines.iter_lines():
+                name, _, value = line.partition(": ")
+                if name == "event":
+                    kind = value
+                elif kind in ("complete", "error"):
+                    return kind == "complete", json.loads(value)
+        return False, "the connection ended"
+
     def run(
         self,
         picture: Any,
@@ -121,7 +139,7 @@ class Visitor:
         query = {"session_hash": self.session_hash}
         shown: dict[str, Any] = {}
         started = time.monotonic()
-        self.first_place, self.seconds_waited = 0, 0.0
+        self.seconds_waited, self._is_waiting = 0.0, False
         with self.client.stream("GET", "/gradio_api/queue/data", params=query) as lines:
             for line in lines.iter_lines():
                 if not line.startswith("data:"):
@@ -132,21 +150,20 @@ class Visitor:
                 if message["msg"] == "process_starts":
                     on_start()
                 if message["msg"] == "process_generating":
-                    self._note_place(json.dumps(message["output"]), time.monotonic() - started)
+                    self._note_wait(json.dumps(message["output"]), time.monotonic() - started)
                 if message["msg"] == "process_completed":
                     assert message["success"], message
                     shown = dict(zip(self._outputs, message["output"]["data"], strict=True))
-                self.seconds_served = time.monotonic() - started - self.seconds_waited
                 if message["msg"] in ("process_completed", "close_stream"):
                     return shown
         return shown
 
-    def _note_place(self, output: str, seconds: float) -> None:
-        """The first place in the queue that was shown, and how long any was shown."""
-        place = re.search(r"In the queue: (\d+) run", output)
-        if place:
-            self.first_place = self.first_place or int(place[1])
-            self.seconds_waited = seconds
+    def _note_wait(self, output: str, seconds: float) -> None:
+        """Until when a place in the queue was shown: the next state after it is the run's own."""
+        if "In the queue: " in output:
+            self._is_waiting = True
+        elif self._is_waiting:
+            self._is_waiting, self.seconds_waited = False, seconds
 
     def trace(self, shown: dict[str, Any]) -> dict[str, Any]:
         """The trace of the run that the player was told to show."""

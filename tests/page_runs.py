@@ -10,8 +10,10 @@ from types import SimpleNamespace
 
 import numpy as np
 
+from demo.fair_use import RunLimiter
 from demo.handlers import Handlers
 from demo.host import ModelHost
+from demo.models import Models
 from demo.session import SessionStore
 from recap.targets.base import Request
 from recap.targets.scripted import ScriptedTarget, random_scores
@@ -68,8 +70,9 @@ class Tab:
         return json.loads(decompress(self.session.runs[shown["player"]["url"].rpartition("/")[2]].trace))
 
 
-def make_page(target, max_waiting=8, examples=()):
-    host = ModelHost(lambda: target, max_waiting)
+def make_page(target, max_waiting=8, examples=(), limiter=None):
+    """The handlers over their own host and sessions; tests may ask as often as they like unless they limit it."""
+    host = ModelHost(Models({"scripted": lambda _: target}), max_waiting, limiter or RunLimiter(limit=10_000))
     handlers = Handlers(SessionStore(), host, list(examples))
     handlers.wire(**{part: part for part in PARTS})
     host.start()

@@ -47,6 +47,26 @@ def test_a_step_inside_a_pass_and_the_compare_view_stand_in_the_address(page, ad
     page.wait_for_url(lambda url: "view=" not in url)
 
 
+def test_a_run_is_seen_before_its_tree_can_be_drawn(page, address):
+    """plotly.js takes longer than all else; here it is held back until the rest was looked at."""
+    held = []
+    page.route("**/files/plotly*", lambda route: held.append(route))
+    page.goto(f"{address}?run=first&method=recap%4024&step=12")
+    page.get_by_text("The tree is coming").wait_for()
+    assert pass_index(page) == 12
+    assert len(page.get_by_test_id("recap-text").inner_text()) > 20
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("v")
+    page.get_by_test_id("recap-compare-table").wait_for()
+    page.keyboard.press("v")
+    for route in held:
+        route.continue_()
+    page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    assert pass_index(page) == 13
+    assert page.get_by_text("The tree is coming").is_hidden()
+    page.unroute("**/files/plotly*")
+
+
 def test_a_run_is_taken_along_by_keyboard_alone_and_plays_elsewhere(page, tmp_path):
     """The eighth point of what no other tool has: an export that plays elsewhere."""
     page.keyboard.press("e")

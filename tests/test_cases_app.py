@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import SHIPPED_MODELS
 
 from demo import app
 from recap.errors import ModelError
@@ -37,7 +38,7 @@ def test_a23_every_pin_is_met_here_and_a_bad_pair_is_named(tmp_path):
     assert "could not be checked" in app.version_problems(tmp_path / "none")[0]
 
 
-def test_a24_a_bare_machine_loads_the_shipped_model_in_fp32_without_network_and_extras(tmp_path):
+def test_a24_a_bare_machine_loads_every_shipped_model_in_fp32_without_network_and_extras(tmp_path):
     """No GPU, no accelerate, no flash attention, no network: every connection fails at once."""
     code = """
 import importlib.util, socket, sys
@@ -56,16 +57,18 @@ socket.getaddrinfo = refuse
 from recap.targets.loading import load_target
 from recap.drafters import make_drafter
 from recap.engine import generate
-target = load_target("teaching-qwen", device="cpu")
-request = target.build_request(None, "Describe the picture.", 4)
-*_, finished = generate(target, make_drafter("ar", target.vocab_size, target.blocked_ids), request)
-print(target.environment.dtype, len(finished.output_ids))
+for model in sys.argv[1:]:
+    target = load_target(model, device="cpu")
+    request = target.build_request(None, "Describe the picture.", 4)
+    *_, finished = generate(target, make_drafter("ar", target.vocab_size, target.blocked_ids), request)
+    print(target.environment.dtype, len(finished.output_ids))
 """
     result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=600
+        [sys.executable, "-c", code, *SHIPPED_MODELS], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
     assert result.returncode == 0, result.stderr
-    assert re.fullmatch(r"float32 [1-4]", result.stdout.strip())
+    assert re.fullmatch(r"(float32 [1-4]\n)+", result.stdout)
+    assert len(result.stdout.splitlines()) == len(SHIPPED_MODELS) > 0
 
 
 @pytest.mark.parametrize("fault", ["missing", "cut off", "emptied"])

@@ -12,11 +12,13 @@ import pytest
 from page_runs import PageTarget, Tab, make_page
 from PIL import Image
 
-from demo.states import describe
+from demo.states import MAX_PREVIEW_PIXELS, describe, preview
 from recap import cli
 from recap.bench.runner import BenchRunner
 from recap.bench.settings import BenchSettings
 from recap.bench.workload import read_workload
+from recap.drafters import AutoregressiveDrafter
+from recap.engine import generate
 from recap.errors import InputError
 from recap.pictures import MAX_COSTLY_PIXELS, open_picture
 from recap.pixels import MAX_MODEL_PIXELS
@@ -122,20 +124,37 @@ def test_a06_every_way_in_refuses_with_the_same_sentence_before_any_model(
 
 
 @pytest.mark.parametrize(
-    "name", ["phone_exif6.jpg", "strip_332x27.png", "ribbon_4000x10.png", "gray8_300x120.jpg"]
+    "name",
+    [
+        "phone_exif6.jpg",
+        "strip_332x27.png",
+        "ribbon_4000x10.png",
+        "gray8_300x120.jpg",
+        "gray16_256x96.png",
+        "fax_1bit.png",
+    ],
 )
-def test_a01_a02_a04_the_shipped_model_reads_them(name, teaching_target):
-    """The processor takes every picture that has come through the door, and its placeholders are those of the grid."""
+def test_a01_a02_a04_every_shipped_model_reads_them(name, shipped_target):
+    """The processor takes every picture that has come through the door, and has places for it."""
+    image = open_picture(CASES / name).image
+    request = shipped_target.build_request(image, "What is in the picture?", 2)
+    assert request.num_image_tokens > 0
+    *_, finished = generate(shipped_target, AutoregressiveDrafter(), request)
+    assert 1 <= len(finished.output_ids) <= 2
+
+
+@pytest.mark.parametrize("name", ["strip_332x27.png", "ribbon_4000x10.png", "gray8_300x120.jpg"])
+def test_a02_the_grid_keeps_the_picture_s_shape(name, teaching_target):
     image = open_picture(CASES / name).image
     request = teaching_target.build_request(image, "What is in the picture?", 4)
     _, height, width = request.model_inputs["image_grid_thw"][0].tolist()
-    assert request.num_image_tokens == height * width // 4 > 0
-    assert (width > height) == (image.width > image.height) or image.width == image.height or width == height
+    assert request.num_image_tokens == height * width // 4
+    assert width > height
 
 
-def test_a01_the_turned_photo_takes_as_many_picture_tokens_as_the_upright_one(teaching_target):
+def test_a01_the_turned_photo_takes_as_many_picture_tokens_as_the_upright_one(shipped_target):
     counts = {
-        teaching_target.build_request(open_picture(CASES / name).image, "What?", 4).num_image_tokens
+        shipped_target.build_request(open_picture(CASES / name).image, "What?", 4).num_image_tokens
         for name in ("phone_exif6.jpg", "phone_upright_reference.png")
     }
     assert len(counts) == 1
@@ -179,6 +198,18 @@ def test_a02_a_very_large_picture_is_made_smaller_in_its_shape_and_says_so():
     assert picture.notes == (f"Very large: made smaller to {width} × {height} pixels.",)
     whole = np.asarray(large.resize((width, height), Image.Resampling.BOX), int)
     assert np.abs(np.asarray(picture.image)[..., 0] - whole).max() <= 1, "strips leave no seams"
+
+
+def test_a02_the_preview_of_a_large_picture_is_the_model_s_in_the_pixels_of_a_screen():
+    large = open_picture(
+        Image.fromarray(np.linspace(0, 255, 3000 * 4000, dtype=np.uint8).reshape(3000, 4000))
+    )
+    shown = preview(large)
+    assert shown.width * shown.height <= MAX_PREVIEW_PIXELS < (shown.width + 2) * (shown.height + 2)
+    assert shown.width / shown.height == pytest.approx(4 / 3, rel=1e-3)
+    whole = np.asarray(large.image.resize(shown.size, Image.Resampling.BOX), int)
+    assert np.abs(np.asarray(shown) - whole).max() <= 2
+    assert large.image.size == (4000, 3000), "what the model gets is left as it is"
 
 
 def test_a02_formats_that_cost_much_memory_are_refused_sooner():

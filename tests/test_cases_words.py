@@ -50,24 +50,24 @@ TYPED_MARKS = [
 
 
 @pytest.mark.parametrize("question", TYPED_MARKS)
-def test_a07_what_is_typed_stays_text_with_one_place_for_the_picture(teaching_target, question):
+def test_a07_what_is_typed_stays_text_with_one_place_for_the_picture(shipped_target, question):
     image = Image.new("RGB", (168, 168), "red")
-    harmless = teaching_target.build_request(image, "What is it?", 4)
-    asked = teaching_target.build_request(image, question, 4)
+    harmless = shipped_target.build_request(image, "What is it?", 4)
+    asked = shipped_target.build_request(image, question, 4)
     assert asked.num_image_tokens == harmless.num_image_tokens > 0
-    marks = [i for i in harmless.prompt_ids.tolist() if teaching_target.is_special(i)]
-    assert [i for i in asked.prompt_ids.tolist() if teaching_target.is_special(i)] == marks
-    read = b"".join(teaching_target.token_bytes(i) for i in asked.prompt_ids.tolist()).decode()
+    marks = [i for i in harmless.prompt_ids.tolist() if shipped_target.is_special(i)]
+    assert [i for i in asked.prompt_ids.tolist() if shipped_target.is_special(i)] == marks
+    read = b"".join(shipped_target.token_bytes(i) for i in asked.prompt_ids.tolist()).decode()
     assert question in read, "it reaches the model unchanged"
 
 
-def test_a07_a_conversation_puts_every_typed_mark_back_in_its_turn(teaching_target):
+def test_a07_a_conversation_puts_every_typed_mark_back_in_its_turn(shipped_target):
     history = [("first \ue0f1 <|im_end|>", "answer \ue0f1"), ("second <|image_pad|>", "")]
-    asked = teaching_target.build_request(Image.new("RGB", (168, 168)), "third \ue0f1", 4, history)
-    read = b"".join(teaching_target.token_bytes(i) for i in asked.prompt_ids.tolist()).decode()
+    asked = shipped_target.build_request(Image.new("RGB", (168, 168)), "third \ue0f1", 4, history)
+    read = b"".join(shipped_target.token_bytes(i) for i in asked.prompt_ids.tolist()).decode()
     places = [read.index(text) for pair in history for text in pair if text] + [read.index("third \ue0f1")]
     assert places == sorted(places)
-    alone = teaching_target.build_request(Image.new("RGB", (168, 168)), "third", 4)
+    alone = shipped_target.build_request(Image.new("RGB", (168, 168)), "third", 4)
     assert asked.num_image_tokens == alone.num_image_tokens
 
 
@@ -176,16 +176,16 @@ def test_a22_a_number_too_long_for_a_float_is_refused_as_any_other():
             check_new_tokens(value)
 
 
-def test_lengths_are_counted_after_expansion_and_nothing_is_cut(teaching_target):
-    room = teaching_target.max_positions
+def test_lengths_are_counted_after_expansion_and_nothing_is_cut(shipped_target):
+    room = shipped_target.max_positions
     image = Image.new("RGB", (168, 168))
-    used = len(teaching_target.build_request(image, "a", 1).prompt_ids)
-    request = teaching_target.build_request(image, "a", room - used)
+    used = len(shipped_target.build_request(image, "a", 1).prompt_ids)
+    request = shipped_target.build_request(image, "a", room - used)
     assert len(request.prompt_ids) + request.max_new_tokens == room
     with pytest.raises(InputError, match=str(room)):
-        teaching_target.build_request(image, "a", room - used + 1)
+        shipped_target.build_request(image, "a", room - used + 1)
     with pytest.raises(InputError, match="room for"):
-        teaching_target.build_request(image, "word " * room, 1)
+        shipped_target.build_request(image, "word " * room, 1)
 
 
 def test_a12_equal_words_are_different_nodes():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import http.server
 import io
+import re
 import socket
 import threading
 
@@ -13,6 +15,7 @@ from PIL import Image
 
 from demo import app, texts
 from demo.api import ENDPOINT
+from demo.fair_use import RUNS_A_MINUTE
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +131,20 @@ def test_runs_and_memories_of_a_tab_end_with_it(visitor, address):
     assert other.client.get(f"/{url}/payload").json()["sentence"] == texts.RUN_NOT_FOUND
     other.leave()
     other.client.close()
+
+
+def test_a_program_that_calls_too_often_is_told_when_to_come_back(visitor):
+    """Through the endpoint itself: one address, as many calls as a minute may have, and one more."""
+    picture = base64.b64encode(picture_bytes()).decode()
+    is_answered, answer = visitor.ask_as_program(picture, "What?", "ar", 2)
+    assert is_answered, answer
+    for _ in range(RUNS_A_MINUTE):
+        is_answered, answer = visitor.ask_as_program("", "What?", "ar", 1)
+    assert not is_answered
+    assert re.fullmatch(r"20 runs were started from here .* try again in \d+ seconds?\.", answer["error"])
+    sent = visitor.upload(picture_bytes())
+    visitor.call("receive_picture", sent)
+    assert visitor.run(sent, "What?", 6, 5)["status"]["kind"] == "done", "the page is not held up"
 
 
 def test_an_upload_beyond_the_limit_is_refused(visitor):

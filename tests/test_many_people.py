@@ -33,7 +33,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz?"
 @pytest.fixture(autouse=True)
 def quick_answers(monkeypatch):
     """Pages are told of their runs at once."""
-    monkeypatch.setattr("demo.handlers.PROGRESS_SECONDS", 0.003)
+    monkeypatch.setattr("demo.live_run.PROGRESS_SECONDS", 0.003)
 
 
 # -- side by side ---------------------------------------------------------------------------------------
@@ -44,7 +44,10 @@ def test_a19_two_people_who_start_together_get_their_own_texts_and_see_no_other_
     rng = random.Random(91)
     handlers = make_page(PageTarget(pass_seconds=0.002))
     tabs = [Tab(handlers, name, picture) for name in ("slow", "short")]
-    for _ in range(20 if is_full else 5):
+    num_rounds, num_tries = 0, 0
+    while num_rounds < (20 if is_full else 5):
+        num_tries += 1
+        assert num_tries < 100, "a busy machine starts them too far apart now and then, but not always"
         questions = ["".join(rng.choices(LETTERS, k=rng.randrange(3, 30))) for _ in tabs]
         sizes = [30, rng.randrange(1, 9)]
         alone = []
@@ -70,7 +73,7 @@ def test_a19_two_people_who_start_together_get_their_own_texts_and_see_no_other_
             return dict(zip(order, ended, strict=True))
 
         shown = asyncio.run(both())
-        assert max(started) - min(started) < 0.05
+        num_rounds += max(started) - min(started) < 0.05
         for index, tab in enumerate(tabs):
             ids, text = alone[index]
             trace = tab.trace(shown[index])
@@ -209,8 +212,11 @@ def test_a_run_killed_at_any_pass_leaves_the_next_one_as_it_was(picture, death, 
     reference_tab = Tab(make_page(target), "a", picture)
     reference_tab.run("First question?", tokens=10)
     reference = without_clock(reference_tab.trace(reference_tab.run("And this one?", tokens=14)))
+    counting = Tab(make_page(target), "a", picture)
+    if death != "closed tab":  # what is remembered of the first question saves passes
+        counting.run("First question?", tokens=10)
     target.num_passes = 0
-    Tab(make_page(target), "b", picture).run("Killed, a longer one?", tokens=12)
+    counting.run("Killed, a longer one?", tokens=12)
     num_passes = target.num_passes
     assert num_passes > 15
     for at_pass in range(1, num_passes + 1, 1 if is_full else 6):
@@ -233,6 +239,11 @@ def test_a_run_killed_at_any_pass_leaves_the_next_one_as_it_was(picture, death, 
         elif death == "no number":
             assert "not finite" in sentence
             assert "player" not in shown
+        elif death == "stop" and at_pass == num_passes:
+            assert sentence.startswith("Done"), (
+                "after the last pass there is nothing to stop, and U may keep it"
+            )
+            continue
         again = tab.run("And this one?", tokens=14)
         assert again["status"]["kind"] == "done"
         assert without_clock(tab.trace(again)) == reference

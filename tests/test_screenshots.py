@@ -78,6 +78,20 @@ def test_a_view_looks_as_accepted(page, baselines, view, theme):
     assert_quiet(page)
 
 
+@pytest.mark.slow
+def test_ten_fresh_browsers_raise_no_false_alarm(chromium, tmp_path):
+    for number in range(10):
+        with open_page(chromium, standalone_page(trace()), tmp_path / f"run{number}.html") as page:
+            baselines = Baselines(page.context.browser.version, False, tmp_path)
+            for view in VIEWS:
+                for theme in ("light", "dark"):
+                    baselines.check_picture(f"{view}-{theme}", steady_shot(page, show(page, view, theme)))
+                baselines.check_text(view, page.locator(show(page, view, "light")).aria_snapshot())
+            show(page, "tree", "light")
+            baselines.check_text("figure", figure_text(page))
+            assert_quiet(page)
+
+
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_reads_as_accepted(page, baselines, view):
     """Names, roles and texts, as a screen reader meets them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import threading
 import time
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from demo.handlers import Handlers
 from demo.host import ModelHost
 from demo.library import Example
 from demo.limits import check_new_tokens, check_nodes, check_question
+from demo.models import Models
 from demo.session import MAX_KEPT_RUNS, SessionStore, forget_regularly
 from recap.errors import InputError, ModelError
 
@@ -236,20 +238,23 @@ def test_no_nodes_is_plain_decoding_with_memories(picture):
 
 
 def test_without_a_model_and_with_a_broken_one_the_sentence_says_so(picture):
-    handlers = Handlers(SessionStore(), ModelHost(None), [])
+    handlers = Handlers(SessionStore(), ModelHost(Models({})), [])
     handlers.wire(**{part: part for part in PARTS})
     assert Tab(handlers, "a", picture).run()["status"]["sentence"] == texts.NO_MODEL
 
-    def fail():
-        time.sleep(0.1)
+    told = threading.Event()
+
+    def fail(_):
+        told.wait(30)
         raise ModelError("The folder holds no model.")
 
-    host = ModelHost(fail)
+    host = ModelHost(Models({"broken": fail}))
     handlers = Handlers(SessionStore(), host, [])
     handlers.wire(**{part: part for part in PARTS})
     host.start()
     assert host.state == "loading"
     assert "loading" in host.status_sentence
+    threading.Timer(0.1, told.set).start()
     for _ in range(2):  # waiting when it failed, and after it failed
         assert Tab(handlers, "a", picture).run()["status"]["sentence"] == "The folder holds no model."
 

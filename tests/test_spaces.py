@@ -120,6 +120,7 @@ def test_every_call_is_a_stream_of_its_own_and_a_picture_may_be_left_out(client:
         ({"picture": "not base64"}, "as base64 text; this text is none"),
         ({"picture": base64.b64encode(b"no picture").decode()}, "picture"),
         ({"max_new_tokens": 0}, "from 1 to 512"),
+        ({"model": "owner/model"}, "does not offer that model; please choose one of teaching-qwen"),
     ],
 )
 def test_what_cannot_be_asked_gets_the_page_s_own_sentence(
@@ -138,7 +139,7 @@ def test_everything_else_is_private(client: Client) -> None:
     names = [
         parameter["parameter_name"] for parameter in endpoints["named_endpoints"]["/answer"]["parameters"]
     ]
-    assert names == ["picture", "question", "method", "max_new_tokens"]
+    assert names == ["picture", "question", "method", "max_new_tokens", "model"]
 
 
 def test_the_front_matter_says_all_that_a_space_needs() -> None:
@@ -152,13 +153,3 @@ def test_the_front_matter_says_all_that_a_space_needs() -> None:
     assert required.startswith(f">={entries['python_version'].strip(chr(34))}")
     assert len(entries["short_description"]) <= 60
     assert entries["license"] == "apache-2.0"
-
-
-def test_the_model_is_chosen_by_the_environment_where_no_option_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    from demo import app
-
-    monkeypatch.delenv("RECAP_MODEL", raising=False)
-    assert app.build_parser().parse_args([]).model == "teaching-qwen"
-    monkeypatch.setenv("RECAP_MODEL", "Qwen/Qwen2.5-VL-7B-Instruct")
-    assert app.build_parser().parse_args([]).model == "Qwen/Qwen2.5-VL-7B-Instruct"
-    assert app.build_parser().parse_args(["--model", "here"]).model == "here"

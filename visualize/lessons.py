@@ -38,14 +38,15 @@ class Question:
 class Step:
     """One text of a lesson and where it stands.
 
-    `pass_index` counts from 1; `stage` None shows the pass whole; `grown` is the number of nodes made so far beside the
-    root (only while growing, None: all); `node` is a packed index; `panel` is opened beside, None: the tree alone.
-    `committed` are the forms of the tokens that the pass commits, where the text relies on them: a trace that was
-    recorded anew is then found out.
+    `run` None is the lesson's own; `pass_index` counts from 1; `stage` None shows the pass whole; `grown` is the number
+    of nodes made so far beside the root (only while growing, None: all); `node` is a packed index; `panel` is opened
+    beside, None: the tree alone. `committed` are the forms of the tokens that the pass commits, where the text relies
+    on them: a trace that was recorded anew is then found out.
     """
 
     title: str
     text: str
+    run: str | None
     pass_index: int
     stage: str | None
     grown: int | None
@@ -92,11 +93,12 @@ def check_lesson(lesson: Lesson, trace: Trace) -> None:
     Raises:
         LessonError: no such run, pass or node.
     """
-    run = next((run for run in trace.runs if run.name == lesson.run), None)
-    if run is None:
-        raise LessonError(f"The lesson {lesson.name} speaks of the run {lesson.run}, which the trace lacks.")
+    runs = {run.name: run for run in trace.runs}
     for number, step in enumerate(lesson.steps, start=1):
-        problem = _problem(TokenForms(trace), run, step)
+        name = step.run or lesson.run
+        if name not in runs:
+            raise LessonError(f"The lesson {lesson.name} speaks of the run {name}, which the trace lacks.")
+        problem = _problem(TokenForms(trace), runs[name], step)
         if problem:
             raise LessonError(f"Step {number} of the lesson {lesson.name} {problem}.")
 
@@ -105,7 +107,7 @@ def lesson_entry(lesson: Lesson) -> dict[str, Any]:
     """For the player."""
     steps = []
     for step in lesson.steps:
-        entry = asdict(step) | {"pass": step.pass_index, "run": lesson.run}
+        entry = asdict(step) | {"pass": step.pass_index, "run": step.run or lesson.run}
         del entry["pass_index"], entry["committed"]
         steps.append(entry)
     return {
@@ -154,6 +156,7 @@ def _step(record: dict[str, Any]) -> Step:
     return Step(
         title=_text(record, "title"),
         text=_text(record, "text"),
+        run=_text(record, "run") if "run" in record else None,
         pass_index=pass_index,
         stage=_one_of(record, "stage", STAGES),
         grown=_whole(record, "grown", 0),

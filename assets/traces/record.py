@@ -4,29 +4,48 @@
 
 All questions belong to one stream, which has answered some questions of the workload before, so U arrives filled,
 as for a visitor who has asked several questions. Each method is run once unrecorded first, so that the recorded run
-meets warm code; both start from the same U.
+meets warm code; both start from the same U. The example on which an empty U loses most brings a run with an empty U
+along. If the model can dress people, a run is added in which one word stands in two contexts: of drawn pictures the
+first that the lesson on them can use. Afterwards `assets/lessons/make_lessons.py` has to make the lessons anew.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import random
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+ASSETS = Path(__file__).resolve().parents[1]
+ROOT = ASSETS.parent
+for folder in (ASSETS / "lessons", ASSETS / "teaching_vlm", ROOT):
+    sys.path.insert(0, str(folder))
 
-from recap.bench.workload import read_workload, select  # noqa: E402 - the repository's root has to be on the path first
+from figures import captions  # noqa: E402 - the folders have to be on the path first
+from figures.drawing import draw  # noqa: E402
+from figures.scene import make_scene  # noqa: E402
+from lesson_roots import aliased_root, is_about_her  # noqa: E402
+from lesson_runs import tokens_after  # noqa: E402
+from recorded import EMPTY_U, RUN, Recorded  # noqa: E402
+
+from recap.bench.workload import read_workload, select  # noqa: E402
+from recap.events import Run, Trace  # noqa: E402
 from recap.memory import Memories  # noqa: E402
 from recap.pictures import describe_picture, open_picture  # noqa: E402
 from recap.recording import RecordedRun, build_trace  # noqa: E402
 from recap.targets.loading import load_target, warm_up  # noqa: E402
 from recap.trace_io import save_trace  # noqa: E402
 
-METHODS = ("ar", "recap@63", "recap@16")
+METHODS = ("ar", RUN, "recap@auto")
 MAX_NEW_TOKENS = 200
 NUM_EARLIER_QUESTIONS = 12
+#: What is asked about dressed people, how many drawings are asked about, and how many of them recorded at most.
+PEOPLE_QUESTION = "Describe the picture."
+NUM_DRAWINGS, NUM_TRIED = 40, 12
 
 
 def main() -> int:
@@ -37,37 +56,88 @@ def main() -> int:
     arguments = parser.parse_args()
     target = load_target(arguments.model)
     warm_up(target)
-    examples = ROOT / "assets" / "examples"
     streams = {method: Memories(target.vocab_size) for method in METHODS}
     workload = select(read_workload(ROOT / "assets" / "workload"), limit=NUM_EARLIER_QUESTIONS)
     for conversation in workload.conversations:
         image = open_picture(conversation.image).image if conversation.image else None
         request = target.build_request(image, conversation.turns[0], MAX_NEW_TOKENS)
         for method in METHODS:
-            for _ in RecordedRun(target, request, method, streams[method]):
-                pass
-    for number, example in enumerate(
-        json.loads((examples / "questions.json").read_text(encoding="utf-8")), start=1
-    ):
+            _play(RecordedRun(target, request, method, streams[method]))
+    traces = _record_examples(target, streams)
+    people = _record_people(target, streams)
+    if people is None:
+        print("This model tells of no dressed people in a way that the lesson on them could use.")
+    else:
+        traces[f"{len(traces) + 1:02d}-people"] = people
+    for path in arguments.out.glob("*.json"):
+        path.unlink()
+    for name, trace in traces.items():
+        save_trace(trace, arguments.out / f"{name}.json")
+        passes = {run.name: len(run.iterations) for run in trace.runs}
+        print(f"{name}: {len(trace.runs[0].finished.output_ids)} tokens, passes {passes}")
+    return 0
+
+
+def _record_examples(target: Any, streams: Mapping[str, Memories]) -> dict[str, Trace]:
+    """Traces by name; one of them holds a run with an empty U beside the others."""
+    examples = ASSETS / "examples"
+    traces, with_empty = {}, {}
+    questions = json.loads((examples / "questions.json").read_text(encoding="utf-8"))
+    for number, example in enumerate(questions, start=1):
         picture = open_picture(examples / example["image"])
+        name = f"{number:02d}-{Path(example['image']).stem}"
         request = target.build_request(picture.image, example["question"], MAX_NEW_TOKENS)
+        runs = [_record(target, request, method, streams[method]) for method in METHODS]
+        empty = _record(target, request, RUN, Memories(target.vocab_size))
+        runs_with_empty = [*runs, dataclasses.replace(empty, name=EMPTY_U)]
+        for kept, chosen in ((traces, runs), (with_empty, runs_with_empty)):
+            kept[name] = build_trace(target, request, example["question"], chosen, describe_picture(picture))
+    most = max(with_empty, key=lambda name: _gain(with_empty[name]))
+    return traces | {most: with_empty[most]}
+
+
+def _gain(trace: Trace) -> int:
+    """Tokens that a filled U is ahead of an empty one after the first passes."""
+    runs = {run.name: run for run in trace.runs}
+    return tokens_after(runs[RUN]) - tokens_after(runs[EMPTY_U])
+
+
+def _record_people(target: Any, streams: Mapping[str, Memories]) -> Trace | None:
+    """The first answer about her with one word in two contexts; those that are right throughout come first."""
+    before = {method: memories.snapshot() for method, memories in streams.items()}
+    tried = []
+    for index in range(NUM_DRAWINGS):
+        scene = make_scene(random.Random(f"lesson-people-{index}"))
+        picture = open_picture(draw(scene))
+        request = target.build_request(picture.image, PEOPLE_QUESTION, MAX_NEW_TOKENS)
+        plain = _play(RecordedRun(target, request, "ar", streams["ar"])).run()
+        answer = target.tokenizer.decode(plain.finished.output_ids, skip_special_tokens=True)
+        if " her " in answer:
+            tried.append((answer.strip() != captions.plain(scene), index, picture, request))
+    for _, _, picture, request in sorted(tried, key=lambda item: item[:2])[:NUM_TRIED]:
         runs = []
         for method in METHODS:
-            before = streams[method].snapshot()
-            for _ in RecordedRun(target, request, method, streams[method]):
-                pass
-            streams[method].restore(before)
-            recorded = RecordedRun(target, request, method, streams[method])
-            for _ in recorded:
-                pass
-            runs.append(recorded.run())
-        trace = build_trace(target, request, example["question"], runs, describe_picture(picture))
-        path = arguments.out / f"{number:02d}-{Path(example['image']).stem}.json"
-        save_trace(trace, path)
-        print(
-            f"{path.name}: {len(runs[0].finished.output_ids)} tokens, passes {[r.finished.num_passes for r in runs]}"
-        )
-    return 0
+            streams[method].restore(before[method])
+            runs.append(_record(target, request, method, streams[method]))
+        trace = build_trace(target, request, PEOPLE_QUESTION, runs, describe_picture(picture))
+        chosen = aliased_root(Recorded("people", trace).roots())
+        if chosen is not None and is_about_her(chosen.places["root"]):
+            return trace
+    return None
+
+
+def _record(target: Any, request: Any, method: str, memories: Memories) -> Run:
+    """Run a method twice from the same U, and record the second time."""
+    before = memories.snapshot()
+    _play(RecordedRun(target, request, method, memories))
+    memories.restore(before)
+    return _play(RecordedRun(target, request, method, memories)).run()
+
+
+def _play(recorded: RecordedRun) -> RecordedRun:
+    for _ in recorded:
+        pass
+    return recorded
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ window.RecapPage = (function () {
   const LESSON = "lesson:";
   // What the address tells of a place, under the names that the player uses.
   const PLACE = ["step", "substep", "node"];
-  const page = { player: null, texts: {}, current: null, wait: 0 };
+  const page = { plotly: null, player: null, texts: {}, current: null, wait: 0 };
 
   function make(tag, properties, children) {
     const element = document.createElement(tag);
@@ -101,11 +101,14 @@ window.RecapPage = (function () {
     const model = make("p", { class: "recap-note", "data-testid": "recap-model" });
     const lanes = make("div", { class: "recap-lanes" });
     box.replaceChildren(sentence, lanes, model);
+    let act = 0;
     const draw = () => {
       const value = props.value || {};
+      if (value.act < act) return; // a late answer to something that was done before
+      act = value.act || act;
       sentence.textContent = value.sentence || "";
       box.className = `recap-status recap-${value.kind}`;
-      box.dataset.at = value.at || "";
+      box.dataset.act = value.act || "";
       lanes.replaceChildren(...(value.lanes || []).map((lane) => make("section", {}, [
         make("h3", {}, [lane.label, make("span", {}, [lane.figures])]),
         make("pre", {}, [lane.text]),
@@ -185,6 +188,7 @@ window.RecapPage = (function () {
       const answer = await fetch(`${source.url}/payload`);
       payload = await answer.json();
       if (!answer.ok) throw new Error(payload.sentence);
+      if (payload.kind === "report") await plotly();
     } catch (error) {
       if (wait === page.wait && !page.current) mount(null, {}, error.message || page.texts.failed);
       chooseOption(page.current);
@@ -210,9 +214,18 @@ window.RecapPage = (function () {
     if (source.kind === "live") showPanel(false);
   }
 
+  // plotly.js takes longer than all else on the page: it is asked for when the rest can be seen.
+  function plotly() {
+    if (!page.plotly) page.plotly = new Promise((resolve, reject) => {
+      const load = () => document.head.append(make("script", { src: page.texts.plotly, onload: () => resolve(window.Plotly), onerror: reject }));
+      requestAnimationFrame(() => setTimeout(load));
+    });
+    return page.plotly;
+  }
+
   function mount(payload, where, emptyText) {
     page.player = window.RecapPlayer.mount(page.element, payload, Object.assign({
-      height: "calc(100dvh - var(--recap-header))", theme: "auto", autoplay: where.step === undefined && where.view === undefined, emptyText, onSelect: selected,
+      height: "calc(100dvh - var(--recap-header))", theme: "auto", plotly: window.Plotly || (payload && plotly()), autoplay: where.step === undefined && where.view === undefined, emptyText, onSelect: selected,
     }, where));
   }
 

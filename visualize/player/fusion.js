@@ -107,12 +107,12 @@
           recap.productTable(state, pass, index, onSelect));
       }
     }
+    if (!index && pass.budget) parts.push(recap.budgetChart(pass.budget));
     if (!node[NODE.retrieved].length) parts.push(h("p", { class: "rp-quiet" }, silence(state, pass, index)));
     else {
       parts.push(h("h4", {}, words.after, recap.token(state.form(node[NODE.token]))), foundRows(state, node),
         mixture(state, pass, index, judged ? node[NODE.greedy] : null, onSelect));
     }
-    if (!index && pass.budget) parts.push(recap.budgetChart(pass.budget));
     parts.push(recap.nextInLine(state, onSelect));
     return h("div", { class: "rp-fusion" }, parts);
   };

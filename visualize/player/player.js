@@ -26,7 +26,7 @@
       this.stopWatching = recap.watchTheme(() => this.retheme());
       this.build();
       if (this.options.lesson) this.openLesson(this.options.lesson, this.options.lessonStep);
-      else if (this.options.autoplay && !this.calm) this.setPlaying(true);
+      else if (this.options.autoplay && !this.calm) this.playOnceDrawn();
     }
 
     build() {
@@ -143,6 +143,13 @@
       const place = this.state.place();
       if (this.writeLink) this.writeLink(Object.assign({}, place, { view: place.view === "compare" ? place.view : null }));
       if (this.options.onSelect) this.options.onSelect(Object.assign({ lesson: this.lesson.isOpen ? this.lesson.lesson.name : null, lessonStep: this.lesson.index + 1 }, place));
+    }
+
+    // Where plotly.js is still on its way, play begins with the tree, unless the reader has gone somewhere by then.
+    playOnceDrawn() {
+      const { tree, state } = this;
+      if (!tree || !tree.isAwaited) { this.setPlaying(true); return; }
+      tree.ready.then(() => { if (this.tree === tree && state.step === 1 && state.substep === null && !this.lesson.isOpen) this.setPlaying(true); });
     }
 
     // `inside`: step by step in each pass.

@@ -37,8 +37,11 @@
   }
 
   recap.Tree = class {
+    // `plotly`: the library, a promise of it, or nothing where the page has loaded it.
     constructor(root, plotly, onSelect) {
-      this.plotly = plotly;
+      this.isAwaited = Boolean(plotly && plotly.then);
+      this.plotly = this.isAwaited ? null : plotly;
+      if (this.isAwaited) this.ready = plotly.catch(() => null).then((library) => { this.isAwaited = false; this.plotly = library; if (this.last) this.schedule(...this.last); });
       this.onSelect = onSelect;
       this.plot = h("div", { class: "rp-plot" });
       this.message = h("p", { class: "rp-message", hidden: true });
@@ -59,7 +62,7 @@
     draw(state, themeName) {
       const pass = state.pass;
       if (!this.plot.parentElement.clientWidth) return;
-      const missing = !pass ? words.noPass : !pass.tree ? words.noTree : !this.library() ? words.noPlotly : null;
+      const missing = !pass ? words.noPass : !pass.tree ? words.noTree : !this.library() ? (this.isAwaited ? words.treeComes : words.noPlotly) : null;
       this.message.hidden = !missing;
       this.message.textContent = missing;
       this.plot.classList.toggle("rp-empty", Boolean(missing));

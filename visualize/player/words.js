@@ -11,6 +11,7 @@
   recap.words = {
     empty: "Nothing to play yet. Choose an example or ask about a picture.",
     noTree: "This pass was not recorded node by node, so there is no tree to show.",
+    treeComes: "The tree is coming \u2026",
     noPlotly: "The tree needs plotly.js, which this page has not loaded.",
     noPass: "This run ended before its first verification pass.",
     asFast: "as fast as plain decoding",
