@@ -44,7 +44,7 @@ KEEP_MEMORY_NOTE = (
     "and makes later answers faster; it only proposes words, the model checks every one. G and C start empty each time."
 )
 TEACHING_MODEL_NOTE = (
-    "This page's small model has only seen drawings of coloured shapes like those above; it will misread photographs. "
+    "This page's small models answer about drawings of coloured shapes like those above; they misread photographs. "
     "The method is the same on a large model."
 )
 PRIVACY_NOTE = (

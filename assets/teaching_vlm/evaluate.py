@@ -118,6 +118,8 @@ def score(items: list[Item], answers: list[tuple[str, bool]]) -> dict[str, float
         add("ends", ended)
         if item.turn.kind == "count":
             add("counts", right)
+        if item.turn.kind == "compare counts":
+            add("comparisons of two counts", right)
         if len(reference) <= SHORT_ANSWER:
             add("short answers", right)
     return {name: right / total for name, (right, total) in sorted(tally.items()) if total}

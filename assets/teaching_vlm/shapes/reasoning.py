@@ -61,10 +61,10 @@ def compare_counts(rng: random.Random, scene: Scene) -> Turn | None:
     looked = [walk(scene.things, attribute, value) for value in (one, other)]
     end = f"That is {counted(many, nouns[0])} and {counted(few, nouns[1])}"
     if many == few:
-        return Turn(question, f"{' '.join(looked)} {end}, so it is a tie.", "count", TOPIC)
+        return Turn(question, f"{' '.join(looked)} {end}, so it is a tie.", "compare counts", TOPIC)
     winner = plural(nouns[0] if many > few else nouns[1], 2)
     answer = f"{' '.join(looked)} {end}, so there are more {winner}, by {number(abs(many - few))}."
-    return Turn(question, answer, "count", TOPIC)
+    return Turn(question, answer, "compare counts", TOPIC)
 
 
 def take_away(rng: random.Random, scene: Scene) -> Turn | None:
@@ -244,7 +244,7 @@ def big_and_small(rng: random.Random, scene: Scene) -> Turn | None:
         else "It is a tie."
     )
     question = "Are there more big or more small shapes? List them all."
-    return Turn(question, f"{' '.join(said)} {end}", "count", TOPIC)
+    return Turn(question, f"{' '.join(said)} {end}", "compare counts", TOPIC)
 
 
 def check_each(rng: random.Random, scene: Scene) -> Turn | None:
