@@ -10,7 +10,7 @@ from recorded import SOURCES, Chosen, Found, Recorded, Root, all_roots, request_
 #: Fewest accepted tokens that show what a tree is for, and fewest of the pass before it.
 MIN_LONG, MIN_SHORT = 4, 2
 #: How far the confidence of two rows has to be apart, and what at most may be left of the unsure one's weight.
-MIN_CONFIDENCE_GAP, MAX_WEIGHT_LEFT = 0.3, 0.67
+MIN_CONFIDENCE_GAP, MAX_WEIGHT_LEFT = 0.3, 0.8
 
 
 def long_pass(traces: Sequence[Recorded]) -> Chosen | None:
