@@ -108,5 +108,5 @@ def test_ci_s_result_is_the_tests_alone_and_no_host_is_named(tmp_path):
         assert result.returncode == code
         assert "asked for -q" in result.stdout
         assert "skipped, the look-up did not start" in result.stdout
-    for path in CI.iterdir():
+    for path in (CI / "run", CI / "audit.py"):
         assert not re.search(r"https?://|\.org|\.com|\.io\b", path.read_text("utf-8")), path.name
