@@ -96,6 +96,8 @@ def _check_row(place: str, row: PredictionRow) -> None:
         fail(f"{place}.probabilities", f"must have length {len(row.token_ids)}", len(row.probabilities))
     check_shares(f"{place}.probabilities", row.probabilities)
     check_shares(f"{place}.confidence", (row.confidence,))
+    if row.confidence * len(row.token_ids) < 1 - 1e-3:  # exp(-entropy) of K probabilities
+        fail(f"{place}.confidence", "must be at least one over the number of tokens", row.confidence)
 
 
 def _check_iteration(place: str, iteration: Iteration, num_rows: int) -> None:

@@ -10,6 +10,7 @@ from recap.errors import TraceError
 
 #: Ids fit a signed 32-bit integer; above it a browser would round them sooner or later.
 MAX_TOKEN_ID = 2**31 - 1
+MIN_SECONDS, MAX_SECONDS = 1e-9, 1e9
 _KEY_LENGTH = {"G": 3, "C": 2, "U": 1}
 
 
@@ -48,9 +49,9 @@ def check_finite(place: str, values: Iterable[float]) -> None:
 
 
 def check_seconds(place: str, value: float) -> None:
-    """A duration, finite and not negative."""
-    if not (math.isfinite(value) and value >= 0):
-        fail(place, "must be a finite number of seconds, zero or more", value)
+    """A duration that a clock can show: zero, or long and short enough for ratios of two to be finite."""
+    if value != 0 and not MIN_SECONDS <= value <= MAX_SECONDS:
+        fail(place, "must be zero or a number of seconds from 1e-9 to 1e9", value)
 
 
 def fail(place: str, rule: str, got: object) -> NoReturn:

@@ -98,7 +98,7 @@ NODE = ("runs", 1, "iterations", 3, "detail", "nodes", 4)
         (("runs", 1, "iterations", 3, "accepted"), [99], "runs[1].iterations[3].accepted[0] must be a node"),
         (("runs", 1, "iterations", 3, "committed_ids"), [], "runs[1].iterations[3].committed_ids must hold"),
         (("runs", 1, "iterations", 3, "committed_ids"), [1] * 8, "runs[1].iterations[3].committed_ids must"),
-        (("runs", 1, "iterations", 3, "seconds", "draft"), -1.0, "runs[1].iterations[3].seconds.draft must be a"),
+        (("runs", 1, "iterations", 3, "seconds", "draft"), -1.0, "runs[1].iterations[3].seconds.draft must be zero"),
         (("runs", 1, "finished", "output_ids"), [1], "runs[1].finished.output_ids must be prefill's token"),
         (("runs", 1, "finished", "num_passes"), 1, "runs[1].finished.num_passes must be"),
         (("runs", 1, "rows", 2, "probabilities"), [0.5], "runs[1].rows[2].probabilities must have length 8"),
