@@ -40,7 +40,7 @@ from recap.recording import RecordedRun, build_trace  # noqa: E402
 from recap.targets.loading import load_target, warm_up  # noqa: E402
 from recap.trace_io import save_trace  # noqa: E402
 
-METHODS = ("ar", RUN, "recap@auto")
+METHODS = ("ar", "recap@auto", RUN)  # the page opens with the second
 MAX_NEW_TOKENS = 200
 NUM_EARLIER_QUESTIONS = 12
 #: What is asked about dressed people, how many drawings are asked about, and how many of them recorded at most.
