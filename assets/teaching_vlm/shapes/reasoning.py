@@ -33,13 +33,13 @@ def count_aloud(rng: random.Random, scene: Scene) -> Turn:
 
 def _line_by_line(scene: Scene, lines: str) -> tuple[str, list[int]]:
     """What each row or column holds with running numbers, how many that makes; and the three counts."""
+    names = ROWS if lines == "row" else COLUMNS
     told, counts = [], []
-    for index, name in enumerate(ROWS if lines == "row" else COLUMNS):
+    for index, name in enumerate(names):
         things = [t for t in scene.things if (t.row if lines == "row" else t.column) == index]
         steps = "; ".join(f"{short(thing)}, {number(i)}" for i, thing in enumerate(things, 1))
         told.append(f"{capital(name)} {lines}: {steps or 'none'}.")
         counts.append(len(things))
-    names = ROWS if lines == "row" else COLUMNS
     said = join(
         [
             f"the {name} {lines} has {number(n) if n else 'none'}"
