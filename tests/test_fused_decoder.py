@@ -37,6 +37,7 @@ def text_model(kind: str) -> torch.nn.Module:
     made = {
         "llama": lambda: LlamaModel(LlamaConfig(**SMALL)),
         "llama with scaled positions": lambda: LlamaModel(LlamaConfig(**SMALL, rope_parameters=SCALED_ROPE)),
+        "llama with biases": lambda: LlamaModel(LlamaConfig(**SMALL, attention_bias=True)),
         "llama with wide heads": lambda: LlamaModel(LlamaConfig(**SMALL, head_dim=16)),
         "mistral": lambda: MistralModel(MistralConfig(**SMALL, sliding_window=None)),
         "qwen2": lambda: Qwen2Model(Qwen2Config(**SMALL)),
@@ -73,7 +74,15 @@ def first_layers(model: torch.nn.Module, num_layers: int) -> torch.nn.Module:
 
 @torch.inference_mode()
 @pytest.mark.parametrize(
-    "kind", ["llama", "llama with scaled positions", "llama with wide heads", "mistral", "qwen2"]
+    "kind",
+    [
+        "llama",
+        "llama with scaled positions",
+        "llama with biases",
+        "llama with wide heads",
+        "mistral",
+        "qwen2",
+    ],
 )
 def test_every_layer_of_every_family_equals_the_librarys(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -139,7 +148,6 @@ def test_what_the_fused_layers_do_not_know_is_left_to_the_library() -> None:
     assert not is_fusible(text_model("llama").bfloat16())
     for config in (
         LlamaConfig(**SMALL, mlp_bias=True),
-        LlamaConfig(**SMALL, attention_bias=True),
         LlamaConfig(**SMALL, hidden_act="gelu"),
     ):
         assert not is_fusible(LlamaModel(config))

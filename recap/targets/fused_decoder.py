@@ -25,13 +25,13 @@ MAX_FUSED_PARAMETERS = 200_000_000
 
 
 def is_fusible(text_model: torch.nn.Module) -> bool:
-    """Is it one of these families, in fp32 on a CPU, small, with attention over the whole text and no odd biases."""
+    """Is it one of these families, in fp32 on a CPU, small, attending to the whole text, its MLP without biases."""
     if type(text_model).__name__ not in _FUSIBLE_MODELS:
         return False
     config = text_model.config
     weight = text_model.get_input_embeddings().weight
     layer = text_model.layers[0]
-    unbiased = (layer.self_attn.o_proj, layer.mlp.gate_proj, layer.mlp.up_proj, layer.mlp.down_proj)
+    unbiased = (layer.mlp.gate_proj, layer.mlp.up_proj, layer.mlp.down_proj)
     return (
         weight.device.type == "cpu"
         and weight.dtype == torch.float32
@@ -59,6 +59,7 @@ class _Layer(NamedTuple):
     gate_up: torch.Tensor
     down: torch.Tensor
     qkv_bias: torch.Tensor
+    out_bias: torch.Tensor | None  # a family that has one pays an addition for it, the others nothing
 
 
 class FusedDecoder:
@@ -99,6 +100,7 @@ class FusedDecoder:
             gate_up=(gate_up * layer.post_attention_layernorm.weight.detach()).t().contiguous(),
             down=mlp.down_proj.weight.detach().t().contiguous(),
             qkv_bias=torch.cat(biases),
+            out_bias=None if attention.o_proj.bias is None else attention.o_proj.bias.detach(),
         )
 
     def prefill(
@@ -162,6 +164,8 @@ class FusedDecoder:
                 enable_gqa=self._num_heads != self._num_key_heads,
             )
             hidden = torch.addmm(hidden, mixed[0].transpose(0, 1).reshape(num_rows, -1), layer.out)
+            if layer.out_bias is not None:
+                hidden.add_(layer.out_bias)
             normed = F.rms_norm(hidden, size, None, self._epsilon)
             gate, up = torch.mm(normed, layer.gate_up).chunk(2, dim=-1)
             hidden = torch.addmm(hidden, F.silu(gate).mul_(up), layer.down)
