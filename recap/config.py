@@ -36,7 +36,8 @@ class RecapConfig:
         suffix_inside_budget: the new suffix nodes count among `max_nodes`, and the search gives up as many.
         expansion: `best-first` is Eq. 8; `fixed` goes breadth-first, `width` children at every node.
         root_fallback: where rows for a root that finds none are taken from (Appendix H).
-        follows_cost: each pass verifies only as many of `max_nodes` as are worth their measured time.
+        follows_cost: each pass verifies only as many of `max_nodes` as are worth their measured time; not with a
+            root fallback.
         forbid_repeated_edges: leave out a child whose (parent token, token) edge is already on its own path.
 
     Raises:
@@ -70,6 +71,10 @@ class RecapConfig:
                 raise ValueError(
                     f"{name} must be one of {', '.join(choices)}; got {name}={getattr(self, name)!r}"
                 )
+        if self.follows_cost and self.root_fallback != "none":
+            raise ValueError(
+                f"root_fallback must be none where follows_cost is on; got root_fallback={self.root_fallback!r}"
+            )
         priors = self.specificity_priors
         descending = all(a >= b for a, b in itertools.pairwise(priors))
         if len(priors) != 3 or not all(0 < p < math.inf for p in priors) or not descending:

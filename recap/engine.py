@@ -74,7 +74,7 @@ def generate(
             num_prompt_tokens=len(request.prompt_ids),
             num_image_tokens=request.num_image_tokens,
             first_token_id=first_id,
-            top_scores=_two_highest(decoding.first_scores, 0),
+            top_scores=decoding.first_scores.two_highest(0),
             seconds=prefill_seconds,
             writes=recorder.prompt_writes(request.prompt_ids, decoding, seeded) if recorder else (),
             memory_sizes=drafter.memories.sizes if recorder and drafter.memories else None,
@@ -194,8 +194,3 @@ def _check_finite(scores: Scores) -> None:
             "The model's scores are not finite, so the run was stopped: "
             "load the model in float32 (or bfloat16) and try again."
         )
-
-
-def _two_highest(scores: Scores, position: int) -> tuple[float, float]:
-    row = scores.top_scores[position]
-    return float(row[0]), float(row[min(1, len(row) - 1)])

@@ -97,7 +97,10 @@ class Memories:
         return {"G": self.trigram, "C": self.bigram, "U": self.unigram}[source]
 
     def lookup(self, source: Source, context: tuple[int, int, int]) -> StoredRow | None:
-        """The row of one map for the last three tokens (u, v, x) of a history; -1 where there is no such token."""
+        """The row of one map for the last three tokens (u, v, x) of a history, None where there is none.
+
+        A token is -1 where the history is shorter.
+        """
         arrays = self.map(source)
         row = int(find_row(arrays, *(np.int64(token) for token in context)))
         if row < 0:
@@ -112,7 +115,11 @@ class Memories:
         )
 
     def seed_unigram(self, token_ids: np.ndarray, rows: PredictionRows) -> np.ndarray:
-        """Prefill's batch: write U alone, each token's first occurrence. Returns bool [n], which rows were kept."""
+        """Prefill's batch: write U alone, each token's first occurrence. Returns bool [n], which rows were kept.
+
+        Rows whose scores were not finite are left out: in half precision a prompt's first token can overflow where the
+        answer does not. Raises ValueError for a token id outside the vocabulary.
+        """
         self._check_ids(token_ids)
         self.batch += 1
         self.unigram = reserve(self.unigram, len(token_ids))
@@ -184,7 +191,7 @@ def _are_all_below(token_ids, vocab_size):
 def _write_unigram(unigram, contexts, rows, request, pass_index, batch):
     written = np.empty(len(contexts), np.bool_)
     for i in range(len(contexts)):
-        written[i] = write_row(
+        written[i] = np.isfinite(rows.confidences[i]) and write_row(
             unigram, contexts[i, 0], contexts[i, 1], contexts[i, 2], rows, i, request, pass_index, batch
         )
     return written

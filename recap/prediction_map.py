@@ -128,7 +128,8 @@ def find_row(arrays, u, v, x):
     if key < 0:
         return np.int64(-1)
     if order == 1:
-        return np.int64(arrays.slots[key])
+        # Rows may name ids that have no slot, where a stream meets a target of another width.
+        return np.int64(arrays.slots[key]) if key < len(arrays.slots) else np.int64(-1)
     return np.int64(arrays.slots[find_place(arrays.keys, key)])
 
 

@@ -176,7 +176,6 @@ class Recorder:
     def _node(self, tree: DraftTree, scores: Scores, index: int, context: np.ndarray) -> Node:
         q, score = float(tree.q[index]), float(tree.scores[index])
         retrieved, kept_ids, kept_q = self._fusion_at(tree, index, context)
-        two = scores.top_scores[index, :2].tolist()
         return Node(
             token_id=int(tree.token_ids[index]),
             parent=int(tree.parent_indices[index]),
@@ -188,7 +187,7 @@ class Recorder:
             q=1.0 if index == 0 else None if np.isnan(q) else q,
             score=1.0 if index == 0 else None if np.isnan(score) else score,
             greedy_id=int(scores.top_ids[index, 0]),
-            top_scores=(two[0], two[-1]),
+            top_scores=scores.two_highest(index),
             retrieved=retrieved,
             kept_ids=kept_ids,
             kept_probabilities=kept_q,

@@ -65,6 +65,11 @@ def test_the_engine_loads_no_model_library():
     assert "transformers" not in loaded_after("import recap.engine, recap.drafters, recap.targets.scripted")
 
 
+def test_every_public_name_of_the_library_is_listed_and_found():
+    code = "import recap\nassert set(recap.__all__) <= set(dir(recap))\nassert 'torch' not in sys.modules"
+    loaded_after(f"{code}\nfor name in recap.__all__: assert getattr(recap, name) is not None, name")
+
+
 def test_visualize_loads_no_torch():
     assert not loaded_after("import visualize, visualize.page") & {"torch", "transformers", "gradio"}
 

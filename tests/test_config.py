@@ -107,3 +107,11 @@ def test_infinite_specificity_priors_are_refused() -> None:
 def test_settings_are_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         RecapConfig().max_nodes = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("fallback", ["recency", "semantic"])
+def test_a_root_fallback_and_a_budget_by_cost_exclude_each_other(fallback: Any) -> None:
+    with pytest.raises(
+        ValueError, match="root_fallback must be none where follows_cost is on; got root_fallback="
+    ):
+        RecapConfig(follows_cost=True, root_fallback=fallback)

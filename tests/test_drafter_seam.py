@@ -10,9 +10,10 @@ from oracles import scaled
 from scripted_runs import known_scores, random_request, random_target, run
 from tiny_models import picture, tiny_target
 
-from recap.drafters import METHODS, make_drafter, method_table, parse_method, takes_nodes
+from recap.drafters import METHODS, make_drafter, method_table, open_drafter, parse_method, takes_nodes
 from recap.engine import generate
 from recap.errors import InputError, ModelError
+from recap.memory import Memories
 from recap.rows import PredictionRows
 from recap.targets.base import Request
 from recap.targets.loading import load_target
@@ -188,3 +189,26 @@ def test_a_reader_gets_what_it_asks_for_before_it_learns() -> None:
     drafter.observe = note
     _, passes = run(target, drafter, Request(np.array([1, 2], np.int64), 10))
     assert calls == ["read", "observe"] * len(passes)
+
+
+def test_a_stream_of_another_width_is_refused() -> None:
+    """A tokenizer knows fewer ids than a padded head has scores: rows could name ids without a slot."""
+    target = ScriptedTarget(40, known_scores(40, 1, 0))
+    for memories in (Memories(39), Memories(41)):
+        with pytest.raises(
+            ValueError, match="memories must be as wide as the target's scores, vocab_size=40; got"
+        ):
+            open_drafter(target, "recap", memories)
+    memories = Memories(40)
+    assert open_drafter(target, "recap", memories).memories is memories
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in METHODS if name.startswith("recap")] + ["recap@5", "recap@auto"]
+)
+def test_settings_make_the_drafter_that_their_name_makes(name: str) -> None:
+    target = ScriptedTarget(40, known_scores(40, 2, 1), blocked_ids=[39])
+    request = Request(np.arange(12) % 7, 30)
+    by_name, by_settings = open_drafter(target, name), open_drafter(target, parse_method(name))
+    assert type(by_settings) is type(by_name)
+    assert run(target, by_settings, request) == run(target, by_name, request)

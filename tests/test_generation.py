@@ -13,6 +13,8 @@ from tiny_models import picture
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForImageTextToText,
+    GPT2Config,
+    GPT2LMHeadModel,
     LogitsProcessor,
     LogitsProcessorList,
     StoppingCriteria,
@@ -293,3 +295,25 @@ def test_a_criterion_that_fails_leaves_the_memories_as_they_were(open_model: Any
         )
     assert memories.sizes.unigram == 0
     assert np.all(memories.unigram.slots == -1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_model_with_a_table_of_positions_is_drafted_for_up_to_its_last_one(seed: int) -> None:
+    """Drafts reach beyond the last token that can be written, where such a model has no position."""
+    torch.manual_seed(seed)
+    model = GPT2LMHeadModel(
+        GPT2Config(
+            vocab_size=30, n_positions=64, n_embd=32, n_layer=2, n_head=2, bos_token_id=0, eos_token_id=None
+        )
+    ).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.ndim == 2 and "wte" not in name:
+                parameter.mul_(6)  # texts vary
+    prompt = torch.randint(1, 30, (1, 20))
+    inputs = {"input_ids": prompt, "attention_mask": torch.ones_like(prompt), "pad_token_id": 0}
+    memories = Memories(30)
+    for _ in range(2):
+        plain, ours = both(model, inputs, do_sample=False, max_new_tokens=44, memories=memories)
+        assert torch.equal(plain, ours)
+    assert plain.shape[1] == model.config.n_positions

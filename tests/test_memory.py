@@ -320,3 +320,24 @@ def test_a_token_outside_the_vocabulary_is_refused_and_changes_nothing(token_id:
 def test_keys_of_the_three_maps_have_three_two_and_one_tokens() -> None:
     memories = Memories(50)
     assert {source: int(memories.map(source).order[0]) for source in SOURCES} == KEY_LENGTHS
+
+
+def test_an_id_outside_the_vocabulary_has_no_row_in_any_map() -> None:
+    memories = Memories(10)
+    memories.begin_request()
+    memories.write(np.array([[1, 2, 9]]), as_arrays([plain_row(3)]))
+    for source in SOURCES:
+        assert found_row(memories, source, [1, 2, 9]) == plain_row(3)
+        for token in (10, 11, 785, 10**7):
+            assert memories.lookup(source, (1, 2, token)) is None
+
+
+def test_prompt_rows_that_are_not_finite_are_left_out() -> None:
+    """As if their positions were not eligible: a later occurrence of the token counts as its first."""
+    memories = Memories(10)
+    memories.begin_request()
+    rows = as_arrays([plain_row(1), plain_row(2), plain_row(3), plain_row(4)])
+    rows.confidences[[0, 3]] = np.nan
+    assert memories.seed_unigram(np.array([5, 5, 6, 7]), rows).tolist() == [False, True, True, False]
+    assert found_row(memories, "U", [5]) == plain_row(2)
+    assert memories.sizes.unigram == 2

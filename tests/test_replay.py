@@ -82,9 +82,10 @@ def test_a_run_that_chose_its_budgets_by_the_clock_replays_with_those_it_chose()
     num_passes = 0
     for _ in range(scaled(40, at_least=4)):
         target, request = random_target(rng, 12), random_request(rng, 12)
-        drafter = ClockedDrafter(RecapConfig(), Memories(12), target.blocked_ids)
+        drafter = ClockedDrafter(RecapConfig(follows_cost=True), Memories(12), target.blocked_ids)
         settings = run_settings(drafter, request, target.blocked_ids)
-        recorder = Recorder(drafter, "recap@auto", "recap", settings, target.environment)
+        name = rng.choice(("recap@auto", "recap"))  # a benchmark names it without its budget
+        recorder = Recorder(drafter, name, "recap", settings, target.environment)
         for _ in generate(target, drafter, request, recorder=recorder):
             pass
         trace = build_trace(target, request, "what is it", [recorder.run()])

@@ -57,3 +57,18 @@ def test_a_row_with_nan_is_marked() -> None:
     logits[1, 13] = float("nan")
     assert np.isnan(score_positions(logits).top_scores[:, 0]).tolist() == [False, True, False]
     assert _top_k_on_device(logits, 8)[1][:, 0].isnan().tolist() == [False, True, False]
+
+
+def test_scores_of_half_precision_are_those_of_the_rounded_values() -> None:
+    logits = torch.tensor([[1.0, 1.001, 0.5]], dtype=torch.bfloat16)
+    assert score_positions(logits).top_ids.tolist() == [[0, 1, 2]]
+
+
+def test_the_two_highest_scores_are_finite_where_the_model_rules_tokens_out() -> None:
+    logits = torch.full((3, 20), -torch.inf)
+    logits[:, 7] = 2.5
+    logits[1, 3] = -4.0
+    scores = score_positions(logits)
+    assert scores.two_highest(1) == (2.5, -4.0)
+    assert scores.two_highest(2) == (2.5, float(np.finfo(np.float32).min))
+    assert score_positions(logits[:, 7:8]).two_highest(0) == (2.5, 2.5)

@@ -6,11 +6,15 @@ import copy
 import json
 import random
 
+import numpy as np
 import pytest
 from make_traces import make_trace
 
 from recap import trace_io
 from recap.errors import TraceError
+from recap.recording import RecordedRun, build_trace
+from recap.targets.base import Request
+from recap.targets.scripted import ScriptedTarget
 from recap.trace_io import dump_trace, load_trace, parse_trace, save_trace
 from visualize.payload import build_payload
 
@@ -269,3 +273,17 @@ def test_the_choice_of_a_budget_is_read_where_there_is_one(content):
 def test_a_choice_that_cannot_have_been_made_is_named(content, field, value):
     broken = edit(content, BUDGET_PLACE, BUDGET | {field: value})
     assert f"runs[1].iterations[0].detail.budget.{field} must" in sentence(broken)
+
+
+def test_a_run_whose_model_rules_out_all_tokens_but_one_is_read_back(tmp_path):
+    def one_token(history):
+        scores = np.full(12, -np.inf)
+        scores[(history[-1] * 5 + 1) % 12] = 1.0
+        return scores
+
+    target, request = ScriptedTarget(12, one_token), Request(np.array([1, 2, 3, 4]), 12)
+    recorded = RecordedRun(target, request, "recap")
+    assert len(list(recorded)) > 3
+    trace = build_trace(target, request, "What comes next?", [recorded.run()])
+    save_trace(trace, tmp_path / "trace.json")
+    assert load_trace(tmp_path / "trace.json") == trace

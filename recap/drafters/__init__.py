@@ -60,24 +60,24 @@ def parse_method(name: str) -> RecapConfig | None:
         raise InputError(f"The method {name!r} cannot be used: {error}.") from error
 
 
-def open_drafter(target: Target, name: str, memories: Memories | None = None) -> Drafter:
+def open_drafter(target: Target, method: str | RecapConfig, memories: Memories | None = None) -> Drafter:
     """A drafter for a target; what its passes cost is measured if the method asks. See `make_drafter`."""
-    config = parse_method(name)
+    config = method if isinstance(method, RecapConfig) else parse_method(method)
     cost = target.cost_curve if config is not None and config.follows_cost else None
-    return make_drafter(name, target.vocab_size, target.blocked_ids, memories, cost)
+    return make_drafter(method, target.vocab_size, target.blocked_ids, memories, cost)
 
 
 def make_drafter(
-    name: str,
+    method: str | RecapConfig,
     vocab_size: int,
     blocked_ids: Iterable[int] = (),
     memories: Memories | None = None,
     cost: CostCurve | None = None,
 ) -> Drafter:
-    """A drafter by its method's name, with a stream of its own.
+    """A drafter by its method's name or RECAP's settings, with a stream of its own.
 
     Args:
-        name: see `parse_method`.
+        method: a name, see `parse_method`; or settings of RECAP.
         vocab_size: width V of the target's scores.
         blocked_ids: image placeholders and padding.
         memories: the stream to continue, for RECAP alone.
@@ -85,15 +85,22 @@ def make_drafter(
 
     Raises:
         InputError: no such method.
-        ValueError: `@auto` without a cost.
+        ValueError: `@auto` without a cost, or a stream of another width.
     """
-    config = parse_method(name)
+    config = method if isinstance(method, RecapConfig) else parse_method(method)
     if config is None:
-        return OTHERS[name].make(vocab_size, blocked_ids)
+        return OTHERS[method].make(vocab_size, blocked_ids)
     memories = Memories(vocab_size) if memories is None else memories
+    if memories.vocab_size != vocab_size:
+        raise ValueError(
+            f"memories must be as wide as the target's scores, vocab_size={vocab_size}; "
+            f"got vocab_size={memories.vocab_size} (a tokenizer may know fewer ids than there are scores)"
+        )
     if config.follows_cost:
         if cost is None:
-            raise ValueError(f"cost must be given for methods with @{AUTO}; got cost=None (method {name!r})")
+            raise ValueError(
+                f"cost must be given for methods with @{AUTO}; got cost=None (method {method!r})"
+            )
         return RecapAutoDrafter(config, memories, blocked_ids, cost)
     make = RecapDrafter if config.root_fallback == "none" else RootFallbackDrafter
     return make(config, memories, blocked_ids)

@@ -22,8 +22,6 @@ from recap.search import TreeBuilder
 from recap.suffix import SuffixAutomaton
 from recap.tree import DraftTree
 
-_ORDERS: dict[Source, int] = {"G": 3, "C": 2, "U": 1}
-
 
 class RecordedMemories:
     """G, C and U as a trace's writes leave them; what a `TreeBuilder` reads.
@@ -123,7 +121,7 @@ def replay_passes(trajectory: Trajectory, run: Run, config: RecapConfig | None) 
     for iteration in run.iterations:
         tree, num_accepted = None, None
         if is_replayed:
-            builder = TreeBuilder(_config_of_pass(config, run, iteration), trajectory.blocked_ids)
+            builder = TreeBuilder(_config_of_pass(config, iteration), trajectory.blocked_ids)
             most = config.max_depth + config.suffix_max_nodes
             continuation = suffix.continuation(config.suffix_min_match, most)
             tree = builder.build(memories, trajectory.history_at(state), continuation)
@@ -136,9 +134,9 @@ def replay_passes(trajectory: Trajectory, run: Run, config: RecapConfig | None) 
         state += len(state_nodes(iteration))
 
 
-def _config_of_pass(config: RecapConfig, run: Run, iteration: Iteration) -> RecapConfig:
+def _config_of_pass(config: RecapConfig, iteration: Iteration) -> RecapConfig:
     """The run's own; where it chose each pass's budget by the clock, with the budget that was chosen."""
-    if not run.name.endswith("@auto"):
+    if not config.follows_cost:
         return config
     origins = [node.origin for node in iteration.detail.nodes]
     suffix_max_nodes = config.suffix_max_nodes if "suffix" in origins else 0

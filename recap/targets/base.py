@@ -71,6 +71,14 @@ class Scores(NamedTuple):
         """int64 [num_positions], argmax, ties to the lower id."""
         return self.top_ids[:, 0]
 
+    def two_highest(self, position: int) -> tuple[float, float]:
+        """The two highest raw scores at a position, for records; twice the only one where V is 1.
+
+        A score of -inf (a token the model rules out) is told as the lowest float32: records hold finite numbers alone.
+        """
+        scores = np.maximum(self.top_scores[position, :2], np.finfo(np.float32).min).tolist()
+        return scores[0], scores[-1]
+
 
 class Decoding(Protocol):
     """Everything of one request: made by prefill, dropped by `close`, on error and Stop too.

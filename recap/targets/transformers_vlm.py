@@ -204,6 +204,8 @@ class TransformersDecoding:
         num_prompt = len(request.prompt_ids)
         prompt = target.family.embed_prompt(target.model, request, target.vision_tower)
         self._position_offset = prompt.position_offset
+        #: Behind it nothing can be committed, and a model with a table of positions has no row to look up.
+        self._last_position = max(num_prompt + request.max_new_tokens, target.max_positions) - 1
         self._image_positions = np.flatnonzero(request.prompt_ids == request.image_token_id)
         config = target.text_config
         capacity = num_prompt + request.max_new_tokens + max_tree_nodes
@@ -246,11 +248,11 @@ class TransformersDecoding:
         """One pass over root and nodes. See `Decoding`."""
         cache, target = self._open_cache(), self._target
         prefix = cache.prefix_length
-        positions = torch.from_numpy(tree.depths.astype(np.int64)) + (prefix + self._position_offset)
+        positions = np.minimum(prefix + tree.depths.astype(np.int64), self._last_position)
         wants_query = "image_attention" in want and len(self._image_positions) > 0
         hidden, first_query = target.decoder.decode(
             self._embed(torch.from_numpy(tree.token_ids).to(self._device)),
-            positions.to(self._device),
+            torch.from_numpy(positions + self._position_offset).to(self._device),
             cache,
             # A single row sees everything and needs no mask.
             self._mask.fill(tree.parent_indices, prefix) if tree.num_draft_nodes else None,
