@@ -200,6 +200,8 @@ def test_stages_grow_the_tree_node_by_node_and_keep_the_verdict_for_later(page, 
         shown = drawn(page, "nodes")
         assert sorted(shown["customdata"]) == sorted(index for index, pop in order.items() if pop <= made)
         assert set(shown["color"][1:]) <= {"#FFFFFF"}, "no node looks accepted before the verdict"
+        assert len(set(label_colors(page)[1:])) <= 1, "nor does its label"
+        assert len(set(level_edge_starts(page))) <= 1, "nor the edge that leads to it"
         assert drawn(page, "target-selected token")["x"] == []
         assert order[state(page)["node"]] == made
         page.keyboard.press("Shift+ArrowRight")
@@ -210,6 +212,84 @@ def test_stages_grow_the_tree_node_by_node_and_keep_the_verdict_for_later(page, 
     assert names in (["verify", "commit", "write"], ["suffix", "verify", "commit", "write"])
     page.keyboard.press("Shift+ArrowLeft")
     assert state(page)["step"] == 20
+
+
+def label_colors(page) -> list[str]:
+    return page.evaluate(
+        "() => document.querySelector('.rp-plot').data.find((item) => item.name === 'nodes').textfont.color"
+    )
+
+
+def level_edge_starts(page) -> list[float]:
+    """How far right of its node each level edge begins, columns, accepted or not."""
+    return page.evaluate(
+        """() => document.querySelector(".rp-plot").data
+            .filter((item) => ["edges", "accepted path"].includes(item.name))
+            .flatMap(({ x, y, meta }) => x.flatMap((start, place) => (place % meta.stride === 0
+                && y[place] === y[place + meta.stride - 2] ? [start - Math.floor(start)] : [])))"""
+    )
+
+
+def test_after_the_verdict_the_accepted_labels_stand_out(page, mount):
+    mount(step=20)
+    accepted = passes()[19]["accepted"]
+    assert accepted
+    colors = label_colors(page)
+    assert {colors[index] for index in [0, *accepted]} == {colors[0]}
+    assert colors[0] not in {color for index, color in enumerate(colors) if index not in [0, *accepted]}
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_no_label_reaches_the_next_node_of_its_row(page, mount, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    wide = "item.text = item.text && item.text.map(() => '\u00a0WWWWWWWWWW')"
+    widen = f"whole.runs[1].passes.forEach((pass) => pass.tree.forEach((item) => {{ {wide}; }}))"
+    for step in (1, 20, 31):
+        mount(payload=f"(() => {{ const whole = {PAYLOAD}; {widen}; return whole; }})()", step=step)
+        assert page.locator(".rp-plot .textpoint text").first.text_content().startswith("\u00a0WW")
+        reaching = page.evaluate(
+            """() => {
+                const boxes = (selector) => [...document.querySelectorAll(`.rp-plot ${selector}`)]
+                    .map((item) => item.getBoundingClientRect());
+                const nodes = boxes(".points path");
+                return boxes(".textpoint text").filter((text) => nodes.some((node) =>
+                    node.left > text.left && text.right > node.left + 1
+                    && Math.abs((node.top + node.bottom - text.top - text.bottom) / 2) < 4)).length;
+            }"""
+        )
+        assert reaching == 0
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+def test_a_chosen_node_is_left_behind_with_its_pass(page, mount):
+    mount(step=20)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("4")
+    assert state(page)["node"] == 1
+    page.keyboard.press("ArrowRight")
+    assert state(page)["node"] is None
+    page.evaluate("() => window.player.goTo({ step: 20, node: 3 })")
+    assert state(page)["node"] == 3
+
+
+def test_the_text_ends_with_a_whole_line_and_begins_with_one(page, mount):
+    mount()
+    page.keyboard.press("End")
+    settle(page)
+    told = page.evaluate(
+        """() => {
+            const box = document.querySelector(".rp-answer");
+            const line = parseFloat(getComputedStyle(box).lineHeight);
+            const last = [...box.querySelectorAll(".rp-token:not([hidden])")].pop().getBoundingClientRect();
+            const frame = box.getBoundingClientRect();
+            return { whole: [box.clientHeight % line, box.scrollTop % line], below: frame.bottom - last.bottom,
+                     scrolled: box.scrollTop };
+        }"""
+    )
+    assert told["scrolled"] > 0
+    assert told["whole"] == [0, 0]
+    assert 0 <= told["below"] < 26
 
 
 def test_the_clock_stands_at_the_end_of_the_stage_that_is_shown(page, mount):
@@ -321,7 +401,7 @@ def test_token_text_reads_as_itself_everywhere(page, mount):
         ".rp-plot .textpoint text", "items => items.map((item) => item.textContent.replace(/^\\u00a0+/, ''))"
     )
     assert set(labels) <= {
-        form[:size] + dots for form in forms.values() for size in range(12) for dots in ("", "\u2026")
+        form[:size] + dots for form in forms.values() for size in range(14) for dots in ("", "\u2026")
     }
     answer = page.get_by_test_id("recap-text").text_content()
     assert "<b>" in answer or "$x$" in answer or "<br>" in answer

@@ -14,6 +14,7 @@ SCRIPTS = (
     "search.js",
     "memories.js",
     "summary.js",
+    "labels.js",
     "tree.js",
     "why.js",
     "budget.js",

@@ -51,7 +51,7 @@ def speedup_by_topic_figure(report: Report, theme: ThemeName = "light") -> Figur
     known = {topic for method in report["methods"].values() for topic in method["topics"]}
     paper = {topic: value for topic, value in paper_numbers.RECAP_SPEEDUP_BY_TOPIC.items() if topic in known}
     data += _paper_points(f"RECAP ({paper_numbers.MARK}, {paper_numbers.MODEL})", paper)
-    layout = _layout("speedup S, bar; P10 to P90, whisker", "") | {"barmode": "group"}
+    layout = _layout("speedup S; whisker P10 to P90", "") | {"barmode": "group"}
     layout["shapes"] = [_one_line()]
     return themed_figure(data, layout, theme)
 
@@ -127,9 +127,10 @@ def growth_figure(report: Report, theme: ThemeName = "light") -> Figure:
 
 def _layout(y_title: str, x_title: str) -> dict[str, Any]:
     layout = base_layout() | {"showlegend": True, "width": 900, "height": 380}
-    layout["margin"] = {"l": 64, "r": 24, "t": 56, "b": 72}
-    layout["xaxis"] = {"title": {"text": x_title}, "gridcolor": LIGHT["grid"], "automargin": True}
-    layout["yaxis"] = {"title": {"text": y_title}, "gridcolor": LIGHT["grid"], "rangemode": "tozero"}
+    layout["margin"] = {"l": 64, "r": 24, "t": 56, "b": 72 if x_title else 40}
+    lines = {"gridcolor": LIGHT["grid"], "zerolinecolor": LIGHT["edge"], "zerolinewidth": 1}
+    layout["xaxis"] = lines | {"title": {"text": x_title}, "automargin": True}
+    layout["yaxis"] = lines | {"title": {"text": y_title}, "rangemode": "tozero"}
     layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
     return layout
 

@@ -32,7 +32,7 @@ from visualize.theme import (
 from visualize.token_forms import TokenForms
 
 #: Longest token form on a node, characters; the whole form is in the hover text, the panel and the table.
-MAX_LABEL = 10
+MAX_LABEL = 12
 #: The node number of the target-selected token, which is no node of the verified tree.
 SELECTED = -2
 

@@ -60,8 +60,12 @@
       if (!this.pending) this.pending = requestAnimationFrame(() => { this.pending = 0; this.scroll(); });
     }
 
+    // The newest line stands at the bottom, and no line is cut: marks may reach a little below theirs.
     scroll() {
-      if (this.last) this.root.scrollTop = Math.max(0, this.last.offsetTop - this.root.clientHeight + this.last.offsetHeight + 12);
+      if (!this.last) return;
+      const line = Number.parseFloat(getComputedStyle(this.root).lineHeight);
+      const lines = 1 + Math.floor((this.last.offsetTop + this.last.offsetHeight) / line - 0.3);
+      this.root.scrollTop = Math.max(0, lines * line - this.root.clientHeight);
     }
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -39,7 +39,7 @@
     const { data, layout } = tree.figure(state);
     const title = `${words.passOf(state.step, state.numSteps)} \u00b7 ${state.run.name}`;
     const picture = Object.assign({}, layout, SIZE, {
-      paper_bgcolor: tree.background(state), margin: { l: 24, r: 24, t: 72, b: 20 }, title: { text: tree.escaped(title), font: { size: 15 }, x: 0.02, xanchor: "left" },
+      paper_bgcolor: tree.background(state), margin: { l: 24, r: 24, t: 72, b: 20 }, title: { text: recap.escaped(title), font: { size: 15 }, x: 0.02, xanchor: "left" },
     });
     const url = await tree.library().toImage({ data, layout: picture }, Object.assign({ format, scale: format === "png" ? 2 : 1 }, SIZE));
     return url;

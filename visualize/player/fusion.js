@@ -95,7 +95,7 @@
     const parts = [heading(state, node, index)];
     if (judged) {
       parts.push(h("div", { class: "rp-line" }, h("span", { class: "rp-label" }, words.target), recap.token(state.form(node[NODE.greedy])),
-        h("span", { class: "rp-raw" }, recap.number(node[NODE.scores][0], 2), words.against, recap.number(node[NODE.scores][1], 2))));
+        h("span", { class: "rp-raw", title: words.rawScores }, recap.number(node[NODE.scores][0], 2), words.against, recap.number(node[NODE.scores][1], 2))));
       const last = pass.accepted.length ? pass.accepted[pass.accepted.length - 1] : 0;
       const missed = index === last ? recap.missedSentence(state) : null;
       if (missed) parts.push(h("p", { class: "rp-note-box", "data-testid": "recap-why-missed" }, missed));

@@ -73,7 +73,7 @@
   function section(title, testid, items, fits, draw, attributes) {
     const fitting = items.filter(fits);
     const more = fitting.length - MOST_ROWS;
-    return h("section", attributes, h("h4", {}, title, " ", recap.number(items.length, 0, { "data-testid": testid })),
+    return h("section", attributes, h("h4", {}, title, ": ", recap.number(items.length, 0, { "data-testid": testid })),
       fitting.length ? h("ul", { class: "rp-rows" }, fitting.slice(0, MOST_ROWS).map(draw)) : h("p", { class: "rp-quiet" }, words.none),
       more > 0 && h("p", { class: "rp-quiet" }, words.more(more)));
   }

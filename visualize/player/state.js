@@ -105,6 +105,8 @@
       const step = place.step === undefined ? this.step : Math.round(Number(place.step)) || 1;
       const moved = Math.min(Math.max(step, 1), this.numSteps);
       if (moved !== this.step || place.step !== undefined) this.substep = null;
+      // A node's number means nothing in another pass.
+      if (moved !== this.step) this.node = null;
       this.step = Math.max(moved, 0);
       if (place.substep !== undefined && place.substep !== null) this._enter(place.substep);
       if (place.node !== undefined) this.node = place.node;

@@ -29,7 +29,7 @@
     const caption = run.is_reference ? words.reference
       : speed !== null ? words.asFast : run.is_live ? words.measuring
       : totals.stop_reason === "stopped" ? words.stopped : words.notCompared;
-    const speedup = h("span", { class: "rp-big", "data-testid": "recap-speedup", "data-value": speed === null ? "" : String(speed) },
+    const speedup = h("span", { class: speed !== null && speed < 1 ? "rp-big rp-slower" : "rp-big", "data-testid": "recap-speedup", "data-value": speed === null ? "" : String(speed) },
       speed === null ? (run.is_reference ? "1\u00d7" : run.is_live ? "\u2026" : "\u2013") : `${recap.rounded(speed, 2)}\u00d7`);
     const tau = recap.number(totals.acceptance_length, 2, { class: "rp-mid", "data-testid": "recap-tau" });
     const passes = recap.number(totals.num_passes, 0, { class: "rp-mid", "data-testid": "recap-passes" });

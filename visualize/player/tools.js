@@ -26,7 +26,7 @@
   recap.helpDialog = function () {
     const rows = words.keys.map(([key, what]) => h("tr", {}, h("td", {}, h("kbd", {}, key)), h("td", {}, what)));
     const help = h("dialog", { class: "rp-help", "data-testid": "recap-help", "aria-label": words.help },
-      h("table", {}, h("tbody", {}, rows)), h("p", {}, words.signs),
+      h("h3", {}, words.helpTitle), h("table", {}, h("tbody", {}, rows)), h("p", {}, words.signs),
       h("button", { type: "button", class: "rp-close", onclick: () => help.close() }, words.close));
     help.addEventListener("click", (event) => { if (event.target === help) help.close(); });
     return help;

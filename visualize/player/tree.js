@@ -3,12 +3,8 @@
   "use strict";
   const { h, words, NODE } = recap;
   const SELECTED = -2;
-  // The ring around the chosen node takes so much of its label's place.
-  const BESIDE_RING = "\u00a0\u00a0";
   // Rows of a frame: few sizes, so that the picture seldom changes its scale and small trees are large enough to read.
-  const FRAMES = [10, 15, 20, 26, 33];
-  const escaped = (text) => text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/\$/g, "&#36;");
-  const unescaped = (text) => text.replace(/&#36;/g, "$").replace(/&gt;/g, ">").replace(/&lt;/g, "<").replace(/&amp;/g, "&");
+  const FRAMES = [6, 10, 15, 20, 26, 33];
 
   function masked(trace, isShown) {
     const { nodes, stride } = trace.meta;
@@ -24,16 +20,6 @@
       copy.textfont = Object.assign({}, trace.textfont, { color: pick(trace.textfont.color) });
     }
     return copy;
-  }
-
-  // Columns that are free beside a node, at most two: its label may take them.
-  function roomBeside(data) {
-    const taken = new Map();
-    for (const trace of data) {
-      if (!trace.text) continue;
-      trace.x.forEach((x, place) => { if (!taken.has(trace.y[place])) taken.set(trace.y[place], []); taken.get(trace.y[place]).push(x); });
-    }
-    return (x, y) => Math.min(2, ...taken.get(y).filter((other) => other > x).map((other) => other - x));
   }
 
   recap.Tree = class {
@@ -79,14 +65,13 @@
 
     library() { return this.plotly || window.Plotly; }
     background(state) { return state.payload.theme.palettes[this.themeName].background; }
-    escaped(text) { return escaped(text); }
 
     // What is shown now, in the colours of the theme.
     figure(state) {
       const exchange = recap.exchange(state.payload.theme.palettes, this.themeName);
       const data = recap.recoloured(this.traces(state, state.pass), exchange);
       const layout = recap.recoloured(this.layout(state), exchange);
-      this.fitLabels(state, state.pass, data, layout);
+      recap.fitLabels(state, data, layout);
       return { data, layout };
     }
 
@@ -114,7 +99,7 @@
       const isHidden = (index) => index > 0 && state.hidden.has(pass.nodes[index][NODE.source]);
       const accepted = new Set(pass.accepted);
       const thin = pass.tree.find((trace) => trace.name === "edges").line;
-      const background = state.payload.theme.palettes.light.background;
+      const { background, muted } = state.payload.theme.palettes.light;
       const data = pass.tree.map((trace) => masked(trace, isMade));
       for (const trace of data) {
         if (trace.name === "accepted path" && !judged) trace.line = thin;
@@ -123,7 +108,10 @@
         trace.marker.opacity = trace.customdata.map((i) => (isHidden(i) ? 0.08 : i === 0 || accepted.has(i) ? 1 : dim));
         trace.text = trace.text.map((text, place) => (isHidden(trace.customdata[place]) ? "" : text));
         // Before the verdict, no node may look accepted.
-        if (!judged) trace.marker.color = trace.marker.color.map((c, place) => (trace.customdata[place] ? background : c));
+        if (!judged) {
+          trace.marker.color = trace.marker.color.map((c, place) => (trace.customdata[place] ? background : c));
+          trace.textfont.color = trace.textfont.color.map((c, place) => (trace.customdata[place] ? muted : c));
+        }
       }
       if (state.node !== null && isMade(state.node)) data.push(this.ring(state, data));
       const owed = recap.labRoot(state);
@@ -136,7 +124,7 @@
       const place = nodes.customdata.indexOf(state.node);
       return {
         type: "scatter", mode: "markers", name: "selection", x: [nodes.x[place]], y: [nodes.y[place]], hoverinfo: "skip", showlegend: false, cliponaxis: false,
-        marker: { symbol: "circle-open", size: nodes.marker.size[place] + 11, color: state.payload.theme.palettes.light.accent, line: { width: 2.4 } },
+        marker: { symbol: "circle-open", size: nodes.marker.size[place], color: state.payload.theme.palettes.light.accent, line: { width: 2.4 } },
       };
     }
 
@@ -144,8 +132,8 @@
     square(state, data, sentence) {
       const nodes = data.find((trace) => trace.name === "nodes");
       return {
-        type: "scatter", mode: "markers", name: "owes to the picture", x: [nodes.x[0]], y: [nodes.y[0]], hovertext: [escaped(sentence)], hovertemplate: "%{hovertext}<extra></extra>", customdata: [0], showlegend: false, cliponaxis: false,
-        marker: { symbol: "square-open", size: nodes.marker.size[0] + 9, color: state.payload.theme.palettes.light.suffix, line: { width: 2.4 } },
+        type: "scatter", mode: "markers", name: "owes to the picture", x: [nodes.x[0]], y: [nodes.y[0]], hovertext: [recap.escaped(sentence)], hovertemplate: "%{hovertext}<extra></extra>", customdata: [0], showlegend: false, cliponaxis: false,
+        marker: { symbol: "square-open", size: nodes.marker.size[0], color: state.payload.theme.palettes.light.suffix, line: { width: 2.4 } },
       };
     }
 
@@ -157,54 +145,12 @@
       const layout = Object.assign({}, base, { width: this.plot.clientWidth || 700, height: this.plot.clientHeight || 360 });
       const ticks = Array.from({ length: columns + 1 }, (_, depth) => depth);
       layout.xaxis = Object.assign({}, base.xaxis, {
+        tickfont: Object.assign({}, base.xaxis.tickfont, { size: state.isPresenting ? 14 : 11 }),
         range: this.zoom ? this.zoom.x : [-0.3, columns + 0.85], tickvals: ticks, ticktext: ticks.map((depth) => (depth ? String(depth) : words.root)),
       });
       layout.yaxis = Object.assign({}, base.yaxis, { range: this.zoom ? this.zoom.y : [rows + 0.8, -0.9] });
       layout.margin = { l: 10, r: 6, t: 24, b: 6 };
       return layout;
-    }
-
-    // Labels are as large as the rows allow; in very wide trees those of rejected leaves give way.
-    fitLabels(state, pass, data, layout) {
-      const pitch = (layout.height - 30) / Math.abs(layout.yaxis.range[0] - layout.yaxis.range[1]);
-      const width = (layout.width - 16) / Math.abs(layout.xaxis.range[1] - layout.xaxis.range[0]);
-      const most = state.isPresenting ? 16 : 12;
-      const size = Math.max(9, Math.min(most, pitch * 0.8, width / 6.6));
-      const parents = new Set(pass.nodes.map((node) => node[NODE.parent]));
-      const accepted = new Set(pass.accepted);
-      const scale = Math.max(0.62, Math.min(state.isPresenting ? 1.15 : 0.95, pitch / 17));
-      const room = roomBeside(data);
-      for (const trace of data) {
-        if (!trace.text) continue;
-        trace.textfont = Object.assign({}, trace.textfont, { size });
-        trace.marker.size = trace.marker.size.map((value) => value * scale);
-        trace.text = trace.text.map((text, place) => {
-          const index = trace.customdata[place];
-          if (pitch < 8.5 && index > 0 && !parents.has(index) && !accepted.has(index) && index !== state.node) return "";
-          const letters = Math.max(3, Math.floor((width * room(trace.x[place], trace.y[place]) - 17) / (size * 0.56)));
-          const plain = Array.from(unescaped(text));
-          const fitting = plain.length > letters + 1 ? escaped(plain.slice(0, letters).join("") + "\u2026") : text;
-          return index === state.node && fitting ? BESIDE_RING + fitting : fitting;
-        });
-      }
-      this.breakPath(data, width);
-    }
-
-    // A thick line would strike a label out: level edges of the accepted path begin behind the text.
-    breakPath(data, width) {
-      const nodes = data.find((trace) => trace.name === "nodes");
-      const path = data.find((trace) => trace.name === "accepted path");
-      if (!path || !path.x.length) return;
-      const starts = new Map(nodes.x.map((x, place) => [`${x}/${nodes.y[place]}`,
-        x + (nodes.marker.size[place] / 2 + 6 + Array.from(unescaped(nodes.text[place])).length * nodes.textfont.size * 0.6) / width]));
-      const { stride } = path.meta;
-      path.x = path.x.slice();
-      for (let first = 0; first < path.x.length; first += stride) {
-        const last = first + stride - 2;
-        if (path.y[first] !== path.y[last]) continue;
-        const start = Math.min(starts.get(`${path.x[first]}/${path.y[first]}`), path.x[last] - 0.08);
-        for (let place = first; place <= last; place += 1) path.x[place] = Math.max(path.x[place], start);
-      }
     }
 
     destroy() {

@@ -7,7 +7,7 @@
   // A line a choice on the way: prior of its depth x q, and the score so far.
   recap.productTable = function (state, pass, index, onSelect) {
     const factors = recap.factors(pass, index);
-    const head = h("tr", {}, words.factorNames.map((name) => h("th", { scope: "col" }, name)));
+    const head = h("tr", {}, words.factorNames.map((name, place) => h("th", { scope: "col", title: words.factorMeans[place] || null }, name)));
     const lines = factors.map((item) => h("tr", { class: item.node === index ? "rp-is-now" : "" },
       h("td", {}, h("button", { type: "button", class: "rp-plain", onclick: () => onSelect(item.node) }, recap.token(state.form(item.id)))),
       h("td", {}, recap.number(item.prior, 2)), h("td", {}, recap.number(item.q, 3)), h("td", {}, recap.number(item.score, 5))));

@@ -39,6 +39,7 @@
     pause: "Pause (Space)",
     speed: "Playing speed",
     help: "Keys and signs (?)",
+    helpTitle: "Keys and signs",
     close: "Close",
     stages: { grow: "grow", suffix: "suffix", verify: "verify", commit: "commit", write: "write back" },
     stageHelp: "Steps inside this pass (Shift with left or right arrow)",
@@ -76,6 +77,8 @@
     notKept: "not among the eight that were kept",
     against: " against ",
     factorNames: ["path", "\u03b7", "\u00d7 q", "= \u03c6"],
+    factorMeans: ["", "\u03b7: how much a choice at this depth is trusted", "q: the probability of this choice in the mixture", "\u03c6: the score of the path, \u03b7 \u00d7 q over all its choices"],
+    rawScores: "The target\u2019s raw scores of its first and of its second choice",
     whyHere: (made, count) => `Why it is here: ${ordinal(made)} of ${count} by \u03c6`,
     deepest: "The tree ends at this depth, so nothing was looked up behind this node.",
     lastMade: "The budget ended with this node, so nothing was looked up behind it.",
@@ -135,7 +138,7 @@
       (other ? `more would have cost more time than they promised to save: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}. ${other[0]} nodes would have cost ${milliseconds(other[2])} for ${other[1].toFixed(1)}.`
         : `${nodes ? "every one that could be had was worth its time" : "the memories had nothing to propose"}: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}.`),
     budgetPoint: (nodes, rate) => `${nodes} nodes: ${rate.toFixed(1)} tokens a second expected`,
-    budgetNote: "Across: nodes, from 0. Up: tokens a second, expected from the scores and the measured cost of a pass.",
+    budgetNote: "Expected tokens a second by number of nodes.",
     playInside: "Play inside the pass (Shift+Space)",
     toCompare: "Compare methods (V)",
     present: "Large type, panels hidden (P)",
@@ -183,6 +186,6 @@
       ["?", "this help"],
       ["drag", "zoom into the tree; double click shows it whole"],
     ],
-    signs: "Colour and shape tell which memory proposed a node, size is its probability q. The thick path was accepted, hollow nodes were not. The diamond is the target\u2019s own choice.",
+    signs: "Colour and shape tell which memory proposed a node, size is its probability q. The thick path was accepted, hollow nodes were not. The diamond is the target\u2019s own choice. The tree takes the open path with the highest score \u03c6, the product of q and the trust \u03b7 in each depth on the way.",
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));
