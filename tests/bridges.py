@@ -8,6 +8,7 @@ import numpy as np
 from oracles import KEY_LENGTHS, SOURCES, DictMemories, Row
 
 from recap.memory import Memories
+from recap.prediction_map import empty_map
 from recap.rows import NO_TOKEN, PredictionRows
 
 ROW_WIDTH = 8
@@ -22,12 +23,14 @@ def context_of(token_ids: Sequence[int]) -> tuple[int, int, int]:
 
 def as_arrays(rows: Sequence[Row]) -> PredictionRows:
     """Rows as one batch; narrow rows of tiny vocabularies are filled up with "no token"."""
-    token_ids = np.full((len(rows), ROW_WIDTH), NO_TOKEN, np.int32)
-    probabilities = np.zeros((len(rows), ROW_WIDTH), np.float32)
-    for i, row in enumerate(rows):
-        token_ids[i, : len(row.token_ids)] = row.token_ids
-        probabilities[i, : len(row.probabilities)] = row.probabilities
-    return PredictionRows(token_ids, probabilities, np.array([row.confidence for row in rows], np.float32))
+    missing = [ROW_WIDTH - len(row.token_ids) for row in rows]
+    token_ids = [(*row.token_ids, *[NO_TOKEN] * few) for row, few in zip(rows, missing, strict=True)]
+    probabilities = [(*row.probabilities, *[0.0] * few) for row, few in zip(rows, missing, strict=True)]
+    return PredictionRows(
+        np.array(token_ids, np.int32).reshape(-1, ROW_WIDTH),
+        np.array(probabilities, np.float32).reshape(-1, ROW_WIDTH),
+        np.array([row.confidence for row in rows], np.float32),
+    )
 
 
 def as_row(token_ids: np.ndarray, probabilities: np.ndarray, confidence: float) -> Row:
@@ -43,16 +46,17 @@ def found_row(memories: Memories, source: str, context: Sequence[int]) -> Row | 
 
 
 def fill(memories: Memories, contents: DictMemories) -> Memories:
-    """Put any contents into the maps, also such as no run would leave behind."""
+    """Make the maps hold these contents and nothing else, also such as no run would leave behind."""
+    pass_index = memories.pass_index
     for source in SOURCES:
         entries = contents.maps[source]
         assert all(len(key) == KEY_LENGTHS[source] for key in entries)
+        # a write under long keys also writes the maps of shorter ones, which come later and are emptied first
+        setattr(memories, _ATTRIBUTES[source], empty_map(KEY_LENGTHS[source], memories.vocab_size))
         if entries:
-            # one batch under keys of this length; shorter keys are written too, but only this map is taken
-            helper = Memories(memories.vocab_size)
             contexts = np.array([context_of(key) for key in entries], np.int64)
-            helper.write(contexts, as_arrays(list(entries.values())))
-            setattr(memories, _ATTRIBUTES[source], helper.map(source))
+            memories.write(contexts, as_arrays(list(entries.values())))
+    memories.pass_index = pass_index  # what was filled in is no pass of a request
     return memories
 
 

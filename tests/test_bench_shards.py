@@ -7,7 +7,7 @@ import json
 import random
 
 import pytest
-from test_bench import CONVERSATIONS, ToyTarget, measure, talk
+from toy_bench import CONVERSATIONS, ToyTarget, measure, talk
 
 from recap.bench import __main__ as command_line
 from recap.bench.foreign import load_drafter_class

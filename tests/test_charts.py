@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from picture_texts import conversations, words_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "assets" / "teaching_vlm"))
 
@@ -27,18 +28,6 @@ SUM = re.compile(r"(\d+) (plus|minus|divided by) (\d+) is (\d+)")
 
 def chart_of(seed: int, **given):
     return make_scene(random.Random(f"charts-{seed}"), **given)
-
-
-def conversations(seed: int, tries: int = 12):
-    """Conversations of every topic about one chart, with the chart."""
-    chart = chart_of(seed)
-    for topic in FAMILY.conversations:
-        for attempt in range(tries):
-            yield chart, topic, FAMILY.converse(random.Random(f"{topic}-{attempt}"), chart, topic)
-
-
-def words_of(text: str) -> list[str]:
-    return re.findall(r"[a-z]+", text.lower())
 
 
 def test_the_same_seed_draws_the_same_bytes():
@@ -165,7 +154,8 @@ def test_lists_json_and_tables_hold_the_values():
 def test_answers_speak_of_what_is_shown_and_calculate_right():
     sums = 0
     for seed in SEEDS:
-        for chart, _, turns in conversations(seed, tries=4):
+        chart = chart_of(seed)
+        for turns in conversations(FAMILY, chart, tries=4):
             shown = {*chart.labels, *chart.title}
             for turn in turns:
                 assert set(words_of(turn.answer)) & LABELS <= shown, turn
@@ -266,7 +256,7 @@ def test_the_questions_so_far_decide_the_answer():
     """Greedy decoding can only be right if one conversation about one picture has one continuation."""
     for seed in range(60):
         answers: dict[tuple[str, ...], set[str]] = {}
-        for _, _, turns in conversations(seed, tries=25):
+        for turns in conversations(FAMILY, chart_of(seed), tries=25):
             asked: tuple[str, ...] = ()
             for turn in turns:
                 answers.setdefault((*asked, turn.question), set()).add(turn.answer)

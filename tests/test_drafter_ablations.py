@@ -8,44 +8,17 @@ import random
 import numpy as np
 import oracles
 import pytest
-from bridges import fill
-from oracles import Case, DictMemories, Path, SearchRules, best_first_tree, random_case, random_rules, scaled
+from oracles import Case, DictMemories, SearchRules, best_first_tree, random_case, random_rules, scaled
 from scripted_runs import run
+from tree_cases import assert_same_tree, built, config_of, expander
 
 from recap.config import RecapConfig
 from recap.drafters import make_drafter, parse_method
 from recap.engine import generate
-from recap.memory import Memories
 from recap.recorder import Recorder
 from recap.rows import make_rows
-from recap.search import TreeBuilder
 from recap.targets.base import Request
 from recap.targets.scripted import ScriptedTarget, random_scores
-from recap.tree import DraftTree
-
-
-def built(case: Case, config: RecapConfig, blocked_ids: frozenset[int], continuation: list[int]) -> DraftTree:
-    memories = fill(Memories(case.vocab_size), case.memories)
-    return TreeBuilder(config, blocked_ids).build(
-        memories, np.array(case.history, np.int64), np.array(continuation, np.int64)
-    )
-
-
-def expander(
-    memories: DictMemories, priors: tuple[float, ...] = oracles.SPECIFICITY_PRIORS, rule: str = "recap"
-):
-    return lambda context: oracles.fuse(memories.lookup(context), rule, priors)
-
-
-def breadth_first_tree(case: Case, rules: SearchRules) -> list[Path]:
-    """Depth by depth, every node's children in order, until the budget is full."""
-    expand = expander(case.memories)
-    made: list[Path] = []
-    layer: list[Path | None] = [None]
-    while layer and len(made) < rules.max_nodes:
-        layer = [child for parent in layer for child in oracles.children(parent, case.history, expand, rules)]
-        made += layer
-    return made[: rules.max_nodes]
 
 
 def test_fixed_expansion_fills_depth_by_depth() -> None:
@@ -53,21 +26,9 @@ def test_fixed_expansion_fills_depth_by_depth() -> None:
     for _ in range(scaled(2_000, 60)):
         case = random_case(rng)
         rules = dataclasses.replace(random_rules(rng, case), max_depth=6)
-        config = RecapConfig(
-            max_nodes=rules.max_nodes,
-            max_depth=rules.max_depth,
-            width=rules.width,
-            depth_priors=rules.depth_priors,
-            forbid_repeated_edges=rules.forbid_repeated_edges,
-            expansion="fixed",
-        )
-        paths = breadth_first_tree(case, rules)
-        expected = oracles.pack_tree(case.history[-1], paths, (), 0)
-        tree = built(case, config, rules.blocked_ids, [])
-        assert tuple(tree.token_ids.tolist()) == expected.token_ids
-        assert tuple(tree.parent_indices.tolist()) == expected.parents
-        assert tuple(tree.pop_orders.tolist()) == expected.pop_orders
-        assert tree.scores.tolist() == pytest.approx(expected.scores, rel=1e-12)
+        config = dataclasses.replace(config_of(rules), expansion="fixed")
+        paths = oracles.breadth_first_tree(case.history, expander(case), rules)
+        assert_same_tree(built(case, config, rules), oracles.pack_tree(case.history[-1], paths))
 
 
 def test_the_named_fixed_expansion_has_two_children_at_every_node() -> None:
@@ -77,7 +38,7 @@ def test_the_named_fixed_expansion_has_two_children_at_every_node() -> None:
     for token in range(30):
         row = oracles.Row(tuple((token + k) % 30 for k in range(1, 9)), (0.125,) * 8, 8.0)
         case.memories.maps["U"][token,] = row
-    tree = built(case, config, frozenset(), [])
+    tree = built(case, config, SearchRules())
     depths = np.bincount(tree.depths)
     assert depths.tolist() == [1, 2, 4, 8, 16, 32, 1]
 
@@ -96,7 +57,7 @@ def test_a_budget_with_its_suffix_is_the_largest_search_that_leaves_room_for_it(
         case = random_case(rng)
         budget, num_copied = rng.choice((1, 3, 6, 31, 63)), rng.choice((1, 4, 4))
         config = RecapConfig(max_nodes=budget, suffix_max_nodes=num_copied, suffix_inside_budget=True)
-        paths, _ = best_first_tree(case.history, expander(case.memories), SearchRules(max_nodes=budget))
+        paths, _ = best_first_tree(case.history, expander(case), SearchRules(max_nodes=budget))
         shared = rng.choice(paths).token_ids if paths and rng.random() < 0.6 else ()
         continuation = [*shared, *(rng.choice(case.alphabet) for _ in range(rng.randrange(6)))][:14]
         for num_searched in range(len(paths), -1, -1):
@@ -104,7 +65,7 @@ def test_a_budget_with_its_suffix_is_the_largest_search_that_leaves_room_for_it(
             expected = oracles.pack_tree(case.history[-1], paths[:num_searched], continuation, limit)
             if len(expected) <= 1 + budget:
                 break
-        tree = built(case, config, frozenset(), continuation)
+        tree = built(case, config, SearchRules(), continuation)
         assert tuple(tree.token_ids.tolist()) == expected.token_ids
         assert tuple(tree.parent_indices.tolist()) == expected.parents
         assert tree.num_draft_nodes <= budget
@@ -132,10 +93,10 @@ def test_the_priors_of_appendix_i_leave_confidence_out() -> None:
         config = parse_method(name)
         for _ in range(scaled(300, 15)):
             case = random_case(rng)
-            expand = expander(case.memories, priors, "no-confidence")
+            expand = expander(case, "no-confidence", priors)
             paths, _ = best_first_tree(case.history, expand, SearchRules())
             expected = oracles.pack_tree(case.history[-1], paths, (), 0)
-            assert tuple(built(case, config, frozenset(), []).token_ids.tolist()) == expected.token_ids
+            assert tuple(built(case, config, SearchRules()).token_ids.tolist()) == expected.token_ids
 
 
 @pytest.mark.parametrize(

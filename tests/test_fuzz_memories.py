@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 from bridges import fill
+from languages import Language, request_of, target_of
 from oracles import KEY_LENGTHS, SOURCES, DictMemories, greedy_decode, random_row
 
 from recap.config import RecapConfig
@@ -13,27 +14,12 @@ from recap.drafters import RecapDrafter
 from recap.engine import generate
 from recap.events import Finished, Iteration
 from recap.memory import Memories
-from recap.targets.base import Request
-from recap.targets.scripted import ScriptedTarget
 
 
-class Language:
-    """Scores by the last one to three tokens, made once a context; on a coarse grid, so that ties are common."""
-
-    def __init__(self, rng: random.Random) -> None:
-        self.vocab_size = rng.choice((4, 5, 8, 9, 16, 40))
-        self._order, self._seed = rng.choice((1, 1, 2, 3)), rng.randrange(10**9)
-        self._is_coarse = rng.random() < 0.3
-        self._known: dict[tuple[int, ...], list[float]] = {}
-
-    def next_scores(self, history) -> list[float]:
-        context = tuple(int(token) for token in history[-self._order :])
-        if context not in self._known:
-            scores = np.random.default_rng([self._seed, *context]).normal(0, 3, self.vocab_size)
-            self._known[context] = (
-                (np.round(scores) if self._is_coarse else scores).astype(np.float32).tolist()
-            )
-        return self._known[context]
+def random_language(rng: random.Random) -> Language:
+    """Scores by the last one to three tokens of a small vocabulary, some on a coarse grid: ties are common."""
+    vocab_size, order = rng.choice((4, 5, 8, 9, 16, 40)), rng.choice((1, 1, 2, 3))
+    return Language(vocab_size, order, rng.randrange(10**9), step=1.0 if rng.random() < 0.3 else 0.0)
 
 
 def random_memories(rng: random.Random, vocab_size: int) -> DictMemories:
@@ -67,7 +53,7 @@ def test_the_text_is_greedy_decodings_whatever_the_memories_hold(is_full: bool) 
     rng = random.Random(82)
     num_accepted = num_passes = 0
     for _ in range(10_000 if is_full else 150):
-        language = Language(rng)
+        language = random_language(rng)
         ids = range(language.vocab_size)
         end_ids, blocked = rng.sample(ids, rng.choice((0, 0, 1))), rng.sample(ids, rng.choice((0, 1)))
         prompt = [rng.choice(ids) for _ in range(rng.choice((1, 2, 3, 12)))]
@@ -79,11 +65,9 @@ def test_the_text_is_greedy_decodings_whatever_the_memories_hold(is_full: bool) 
             suffix_max_nodes=rng.choice((0, 4)),
             forbid_repeated_edges=rng.random() < 0.2,
         )
-        target = ScriptedTarget(
-            language.vocab_size, lambda h, la=language: np.array(la.next_scores(h)), end_ids, blocked
-        )
+        target = target_of(language, end_ids, blocked)
         drafter = HostileDrafter(rng, config, Memories(language.vocab_size), blocked)
-        *events, finished = generate(target, drafter, Request(np.array(prompt, np.int64), cap))
+        *events, finished = generate(target, drafter, request_of(prompt, cap))
         assert isinstance(finished, Finished)
         expected = greedy_decode(language.next_scores, prompt, cap, end_ids)
         assert (list(finished.output_ids), finished.stop_reason) == expected

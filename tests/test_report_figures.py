@@ -9,8 +9,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from test_bench import toy_report
 from test_replay import random_traces
+from toy_bench import toy_report
 
 from recap.errors import TraceError
 from recap.replay.report import build_report

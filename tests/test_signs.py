@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from picture_texts import conversations, words_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "assets" / "teaching_vlm"))
 
@@ -26,18 +27,6 @@ SUM = re.compile(r"(\d+(?:\.\d+)?) (plus|minus) (\d+(?:\.\d+)?) is (\d+(?:\.\d+)
 
 def scene_of(seed: int, **given):
     return make_scene(random.Random(f"signs-{seed}"), **given)
-
-
-def conversations(seed: int, tries: int = 12):
-    """Conversations of every topic about one picture, with its scene."""
-    scene = scene_of(seed)
-    for topic in FAMILY.conversations:
-        for attempt in range(tries):
-            yield scene, topic, FAMILY.converse(random.Random(f"{topic}-{attempt}"), scene, topic)
-
-
-def words_of(text: str) -> list[str]:
-    return re.findall(r"[a-z]+", text.lower())
 
 
 def test_the_same_seed_draws_the_same_bytes():
@@ -161,7 +150,8 @@ def test_json_and_tables_hold_what_is_printed():
 def test_answers_say_printed_words_only_and_calculate_right():
     facts, sums = set(FACT_WORDS), 0
     for seed in SEEDS:
-        for scene, _, turns in conversations(seed, tries=4):
+        scene = scene_of(seed)
+        for turns in conversations(FAMILY, scene, tries=4):
             for turn in turns:
                 assert set(words_of(turn.answer)) & facts <= {*scene.words, *words_of(turn.question)}, turn
                 for one, word, other, result in SUM.findall(turn.answer):
@@ -174,7 +164,8 @@ def test_answers_say_printed_words_only_and_calculate_right():
 def test_no_question_holds_a_printed_word_by_chance():
     """Words of a question prove nothing, so what is asked in general terms must not use the facts' words."""
     for seed in range(60):
-        for scene, _, turns in conversations(seed, tries=4):
+        scene = scene_of(seed)
+        for turns in conversations(FAMILY, scene, tries=4):
             for turn in turns:
                 found = set(words_of(turn.question)) & set(FACT_WORDS)
                 assert found <= set(scene.words) or turn.kind == "check", turn
@@ -266,7 +257,7 @@ def test_the_questions_so_far_decide_the_answer():
     """Greedy decoding can only be right if one conversation about one picture has one continuation."""
     for seed in range(60):
         answers: dict[tuple[str, ...], set[str]] = {}
-        for _, _, turns in conversations(seed, tries=25):
+        for turns in conversations(FAMILY, scene_of(seed), tries=25):
             asked: tuple[str, ...] = ()
             for turn in turns:
                 answers.setdefault((*asked, turn.question), set()).add(turn.answer)

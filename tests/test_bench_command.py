@@ -1,0 +1,94 @@
+"""The command `bench run`: what it writes, what it refuses in one sentence, and what an interruption keeps."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from toy_bench import CONVERSATIONS, ToyTarget
+
+from recap.bench import __main__ as command_line
+
+
+@pytest.fixture
+def toy_command(tmp_path, monkeypatch):
+    """Runs the command line on the toy; returns (exit code, report or None)."""
+    monkeypatch.setattr(command_line, "load_target", lambda model, dtype: ToyTarget())
+    workload = tmp_path / "mmspec.jsonl"
+    lines = [{"id": c.id, "turns": c.turns, "topic": c.topic} for c in CONVERSATIONS]
+    workload.write_text("\n".join(map(json.dumps, lines)) + "\n{}\n", "utf-8")
+
+    def run(*arguments):
+        out = tmp_path / "report.json"
+        code = command_line.main(
+            ["run", "--workload", str(workload), "--json", str(out), "--max-new-tokens", "25", *arguments]
+        )
+        return code, json.loads(out.read_text("utf-8")) if out.exists() else None
+
+    return run
+
+
+def test_the_command_writes_report_markdown_and_traces(toy_command, tmp_path, capsys):
+    markdown, traces = tmp_path / "report.md", tmp_path / "traces"
+    code, report = toy_command(
+        *["--methods", "recap,recap@4", "--nodes", "16", "--limit", "5"],
+        *["--markdown", str(markdown), "--traces", str(traces)],
+    )
+    assert code == 0
+    assert list(report["methods"]) == ["ar", "recap", "recap@4"]
+    assert len(report["units"]) == 3 * 5
+    assert report["settings"]["nodes"] == 16
+    assert [skipped["line"] for skipped in report["settings"]["skipped_lines"]] == [5]
+    printed = capsys.readouterr()
+    assert markdown.read_text("utf-8") in printed.out
+    assert "Line 5 of mmspec.jsonl was left out" in printed.err
+    assert "[5/5]" in printed.err
+    recorded = [json.loads(path.read_text("utf-8")) for path in sorted(traces.iterdir())]
+    assert len(recorded) == 5
+    assert all([run["name"] for run in trace["runs"]] == ["ar", "recap", "recap@4"] for trace in recorded)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--topics", "x"], "no topic 'x'"),
+        (["--methods", "x"], "no method called 'x'"),
+        (["--strict"], "line 5"),
+        (["--markdown", "/no/such/folder/report.md"], "does not exist"),
+    ],
+)
+def test_a_known_error_is_one_sentence_and_exit_code_two(toy_command, capsys, arguments, sentence):
+    code, report = toy_command(*arguments)
+    assert (code, report) == (2, None)
+    message = capsys.readouterr().err.strip().splitlines()[-1]
+    assert sentence in message
+    assert "Traceback" not in message
+
+
+def test_an_interrupted_run_reports_the_units_it_finished_and_goes_on(
+    toy_command, monkeypatch, capsys, tmp_path
+):
+    show = command_line.Progress.show
+
+    def interrupting(self, unit):
+        show(self, unit)
+        if self._num_done == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(command_line.Progress, "show", interrupting)
+    code, stopped = toy_command("--methods", "recap@4")
+    assert code == 130
+    assert len(stopped["units"]) == 2 * 3
+    assert "Stopped" in capsys.readouterr().err
+    monkeypatch.undo()
+    monkeypatch.setattr(command_line, "load_target", lambda model, dtype: ToyTarget())
+    code, report = toy_command("--methods", "recap@8", "--resume")
+    assert code == 2
+    assert "other questions, methods or settings" in capsys.readouterr().err
+    code, report = toy_command("--methods", "recap@4", "--resume")
+    assert code == 0
+    assert report["units"][:6] == stopped["units"]
+    assert [(u["id"], u["turn"]) for u in report["units"][::2]] == [
+        (c.id, turn) for c in CONVERSATIONS for turn in range(1, len(c.turns) + 1)
+    ]
+    assert not list(tmp_path.glob("*.partial*"))

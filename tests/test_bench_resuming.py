@@ -1,0 +1,78 @@
+"""A benchmark that was stopped goes on where it stood, with the memories it had."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from toy_bench import CONVERSATIONS, ToyTarget
+
+from recap.bench.checkpoint import Checkpoint, load_checkpoint, save_checkpoint
+from recap.bench.runner import BenchRunner
+from recap.bench.settings import BenchSettings
+from recap.drafters import METHODS
+from recap.errors import InputError
+
+
+def run_until(target, num_units, resumed=None, plan=(), methods=("recap@8", "recap-unigram@4")):
+    """Measure up to a number of units in all; returns the checkpoint there."""
+    runner = BenchRunner(target, BenchSettings(methods, max_new_tokens=25))
+    results = list(resumed.results) if resumed else []
+    for unit in runner.run(CONVERSATIONS, resumed):
+        results += unit.results
+        if runner.num_units_done == num_units:
+            break
+    return Checkpoint(
+        plan,
+        tuple(results),
+        runner.num_units_done,
+        tuple(runner.history),
+        runner.lost,
+        runner.method_states(),
+    )
+
+
+def counts(checkpoint):
+    return [
+        (r.id, r.turn, r.method, r.tokens, r.passes, r.num_draft_nodes, r.identical)
+        for r in checkpoint.results
+    ]
+
+
+@pytest.mark.parametrize("stop", range(1, 7))
+def test_a_stopped_benchmark_loses_no_unit_repeats_none_and_ends_with_the_same_memories(tmp_path, stop):
+    whole = run_until(ToyTarget(), 7)
+    path = tmp_path / "report.json.partial"
+    save_checkpoint(run_until(ToyTarget(), stop, plan=("p", 1)), path)
+    target = ToyTarget()
+    resumed = run_until(target, 7, load_checkpoint(path, ("p", 1)))
+    assert len(target.histories) == 1 + 7 - stop  # the warm-up asks the first question
+    assert counts(resumed) == counts(whole)
+    assert resumed.history == whole.history
+    for name in ("recap@8", "recap-unigram@4"):
+        ours, theirs = resumed.method_states[name], whole.method_states[name]
+        assert (ours.request, ours.batch) == (theirs.request, theirs.batch)
+        for mine, other in zip(ours.unigram, theirs.unigram, strict=True):
+            np.testing.assert_array_equal(mine, other)
+
+
+def test_every_method_goes_on_from_its_own_state(tmp_path):
+    path = tmp_path / "report.json.partial"
+    save_checkpoint(run_until(ToyTarget(), 3, methods=tuple(METHODS)), path)
+    resumed = run_until(ToyTarget(), 7, load_checkpoint(path, ()), methods=tuple(METHODS))
+    assert counts(resumed) == counts(run_until(ToyTarget(), 7, methods=tuple(METHODS)))
+    assert {result.method for result in resumed.results} == set(METHODS)
+    assert all(result.error is None and result.identical for result in resumed.results)
+
+
+def test_a_checkpoint_of_another_run_or_a_foreign_file_is_one_sentence(tmp_path):
+    path = tmp_path / "report.json.partial"
+    assert load_checkpoint(path, ()) is None
+    save_checkpoint(run_until(ToyTarget(), 1, plan=("p", 1)), path)
+    with pytest.raises(InputError, match="other questions, methods or settings"):
+        load_checkpoint(path, ("p", 2))
+    for foreign in (b"", b"no pickle", path.read_bytes()[:200], pickle.dumps(print)):
+        path.write_bytes(foreign)
+        with pytest.raises(InputError, match="cannot be read as a stopped benchmark"):
+            load_checkpoint(path, ("p", 1))
