@@ -134,6 +134,9 @@ def test_labels_and_regions_name_every_word_value_and_color():
         assert [fact["word"] for fact in told] == list(chart.labels)
         assert [int(fact["value"]) for fact in told] == list(chart.values)
         assert [fact["color"] for fact in told] == list(chart.colors)
+        assert [fact["order"] for fact in told] == ["one", "two", "three", "four", "five"][
+            : len(chart.labels)
+        ]
 
 
 def test_lists_json_and_tables_hold_the_values():

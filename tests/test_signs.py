@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "assets" / "teaching_vlm"))
 
 from family import DRILL, IGNORED, PICTURE_SIZES, TEXT
 from labels import CLASSES
+from language import NUMBERS
 from signs import captions, prices, questions, reasoning
 from signs.entry import FAMILY
 from signs.scene import KINDS, LABEL, RECEIPT, SIGN, make_scene
@@ -122,6 +123,23 @@ def test_word_labels_and_regions_name_every_word():
         assert printed - {"g", "ml", "kg"} <= seen <= printed
         told = [region.facts["word"] for region in FAMILY.regions(scene) if "word" in region.facts]
         assert set(told) == printed
+
+
+def test_regions_count_words_and_lines_from_the_top():
+    for seed in SEEDS:
+        scene = scene_of(seed)
+        regions = [region for region in FAMILY.regions(scene) if "line" in region.facts]
+        tops = sorted({region.box[1] for region in regions})
+        assert [NUMBERS[1 + tops.index(region.box[1])] for region in regions] == [
+            region.facts["line"] for region in regions
+        ]
+        counted = [region for region in regions if "order" in region.facts]
+        for region in counted:
+            if scene.kind == RECEIPT:
+                assert scene.lines[NUMBERS.index(region.facts["order"])][0] == region.facts["word"]
+            elif "word" in region.facts:
+                assert scene.words[NUMBERS.index(region.facts["order"]) - 1] == region.facts["word"]
+        assert len(counted) == (len(scene.items) + 1 if scene.kind == RECEIPT else len(scene.words))
 
 
 def test_json_and_tables_hold_what_is_printed():

@@ -19,7 +19,7 @@ from attention import causal_blocks
 from checkpoints import CheckpointError
 from dense import dense_labels, region_labels
 from family import IGNORED
-from labels import CLASSES
+from labels import CLASSES, DENSE_NAMES
 from scenes import FAMILIES
 from transplant import carry_over
 
@@ -54,7 +54,7 @@ def test_a_token_takes_the_label_of_the_place_it_looks_at(architecture, family, 
         centers = architecture.prefix(tokenizer, size).centers
         given = family.label(scene)
         labels = dense_labels([(family, scene, size, centers)])
-        assert set(labels) == set(CLASSES)
+        assert set(labels) == set(DENSE_NAMES)
         for token, (x, y) in enumerate(centers):
             for name, values in labels.items():
                 if np.isnan(x) or name not in given:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from family import IGNORED, TOKEN_SIDE, Family
-from labels import CLASSES, SLOTS
+from labels import CLASSES, DENSE_NAMES, REGION_NAMES, SLOTS
 
 View = tuple[
     Family, object, tuple[int, int], np.ndarray
@@ -24,7 +24,7 @@ def _empty(name: str, num_tokens: int) -> np.ndarray:
 
 def dense_labels(views: Sequence[View]) -> dict[str, torch.Tensor]:
     """Labels of all picture tokens of all pictures, one after the other: name -> [T] or [T, SLOTS]."""
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in CLASSES}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in DENSE_NAMES}
     for family, scene, (width, _), centers in views:
         given = family.label(scene)
         seen = ~np.isnan(centers[:, 0])
@@ -44,7 +44,7 @@ def region_labels(views: Sequence[View]) -> dict[str, torch.Tensor]:
     Attention is causal, so the last token inside a region is the first that can have seen it all; one summary a
     region is what counting and finding need.
     """
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in CLASSES if name != "character"}
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in REGION_NAMES}
     for family, scene, _, centers in views:
         labels = {name: _empty(name, len(centers)) for name in parts}
         for region in family.regions(scene):

@@ -2,8 +2,9 @@
 
     python assets/teaching_vlm/evaluate.py [--model DIR] [--families NAME ...] --limit N --json OUT
 
-Every picture gets two questions of each of its family's topics and two drill questions, all answered by plain greedy
-decoding. Pictures come from seeds of their own, apart from training and workload.
+Every picture gets one question of each of its family's topics and two drill questions, all answered by plain greedy
+decoding. Pictures come from seeds of their own, apart from training and workload. From the file written here `card.py`
+makes the results of a model's card.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import json
 import random
 import sys
 import time
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,15 @@ import torch
 from family import CAPTION, DRILL
 from language import Turn
 from PIL import Image
-from reading import compare, fact_kinds, form, is_right
+from reading import form
 from scenes import FAMILIES
+from shares import headline, is_answer_right, score
 from transformers import AutoModelForImageTextToText, AutoProcessor
 from transformers.utils import logging
 
 SHIPPED = {f"teaching-{name}": Path(__file__).parent / name for name in ("qwen", "llava")}
 MAX_NEW_TOKENS = 300
-SHORT_ANSWER = 60  # characters: a fact or two
-QUESTIONS = {CAPTION: 1, DRILL: 2}  # questions a picture of these topics; of every other topic one
+QUESTIONS = {DRILL: 2}  # questions a picture of this part; of every topic one
 
 
 @dataclass(frozen=True)
@@ -98,33 +98,6 @@ def answer_all(model: Any, processor: Any, items: list[Item], batch_size: int) -
     return answers
 
 
-def score(items: list[Item], answers: list[tuple[str, bool]]) -> dict[str, float]:
-    """Shares 0..1: of facts by kind, and of answers with every fact right by topic, of counts, of short answers, ..."""
-    tally: dict[str, list[int]] = defaultdict(lambda: [0, 0])  # name -> right, of
-
-    def add(name: str, right: int, total: int = 1) -> None:
-        tally[name][0] += right
-        tally[name][1] += total
-
-    for item, (answer, ended) in zip(items, answers, strict=True):
-        question, reference = item.turn.question, item.turn.answer
-        for kind in fact_kinds(item.family):
-            matched, total = compare(answer, reference, question, item.family, kind)
-            add(f"facts: {kind}", matched, total)
-            add("facts", matched, total)
-        right = is_right(answer, reference, question, item.family)
-        add(item.part, right)
-        add("exact text", answer == reference)
-        add("ends", ended)
-        if item.turn.kind == "count":
-            add("counts", right)
-        if item.turn.kind == "compare counts":
-            add("comparisons of two counts", right)
-        if len(reference) <= SHORT_ANSWER:
-            add("short answers", right)
-    return {name: right / total for name, (right, total) in sorted(tally.items()) if total}
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description="Accuracy of a teaching model on unseen pictures.")
     parser.add_argument("--model", default="teaching-qwen", help="a shipped model or the folder of one")
@@ -147,7 +120,8 @@ def main() -> int:
     model = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32, local_files_only=True)
     items = make_items(options.limit, options.families)
     answers = answer_all(model.to(device).eval(), processor, items, options.batch_size)
-    result: dict[str, Any] = {"pictures": options.limit}
+    result: dict[str, Any] = {"architecture": model.config.model_type, "pictures": options.limit}
+    result |= headline(items, answers)
     for name in options.families:
         chosen = [i for i, item in enumerate(items) if item.family == name]
         shares = score([items[i] for i in chosen], [answers[i] for i in chosen])
@@ -159,7 +133,7 @@ def main() -> int:
         lines = [
             {"family": item.family, "part": item.part, "kind": item.turn.kind, "question": item.turn.question,
              "answer": answer, "right": item.turn.answer,
-             "is_right": is_right(answer, item.turn.answer, item.turn.question, item.family)}
+             "is_right": is_answer_right(item, answer)}
             for item, (answer, _) in zip(items, answers, strict=True)
         ]  # fmt: skip
         options.answers.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")

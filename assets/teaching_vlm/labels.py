@@ -10,6 +10,7 @@ import string
 
 from charts.words import CHART_WORDS
 from figures.scene import GARMENTS, HELD, PEOPLE
+from language import NUMBERS
 from shapes.scene import BACKGROUNDS, COLORS, COLUMNS, ROWS, SHAPES, SIZES
 from signs.words import SIGN_WORDS
 
@@ -22,6 +23,8 @@ SPOKEN: dict[str, tuple[str, ...]] = {  # classes that are words of the grammar
     "column": COLUMNS,
     "background": tuple(BACKGROUNDS),
     "word": (*sorted({*SIGN_WORDS, *CHART_WORDS}), NOTHING),
+    "order": NUMBERS[1:],  # of a word, an item or a bar among its like, in reading order
+    "line": NUMBERS[1:],  # of print, from the top
 }
 CHARACTERS = (*string.ascii_letters, *string.digits, ".", "$", "%", ":", "-", " ")
 SLOTS = 4  # the 2x2 patches of a picture token: top left, top right, bottom left, bottom right
@@ -30,3 +33,6 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "character": CHARACTERS,  # [tokens, SLOTS]: the character with the largest share of each patch; " " for none
     "value": tuple(str(value) for value in range(101)),  # the value of the bar or point that the token shows
 }
+REGION_NAMES = tuple(name for name in CLASSES if name != "character")
+#: What comes first and second is nothing that a token shows by itself: it takes having seen those before.
+DENSE_NAMES = tuple(name for name in CLASSES if name not in ("order", "line"))

@@ -6,7 +6,7 @@ import attention
 import torch
 from architectures import Architecture
 from family import IGNORED
-from labels import CLASSES, SLOTS, SPOKEN
+from labels import CLASSES, DENSE_NAMES, REGION_NAMES, SLOTS, SPOKEN
 from packing import Batch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -38,8 +38,8 @@ class Learner(nn.Module):
                 {name: nn.Linear(hidden_size, size, bias=False) for name, size in sizes.items()}
             )
 
-        self.heads = heads(set(CLASSES))
-        self.region_heads = heads(set(CLASSES) - {"character"})
+        self.heads = heads(set(DENSE_NAMES))
+        self.region_heads = heads(set(REGION_NAMES))
         for name, words in SPOKEN.items():
             ids = [tokenizer(f" {word}")["input_ids"] for word in words]
             if any(len(word_ids) != 1 for word_ids in ids):

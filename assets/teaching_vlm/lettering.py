@@ -13,6 +13,7 @@ from functools import cache
 import numpy as np
 from family import IGNORED, TOKEN_SIDE, Region
 from labels import CLASSES, NOTHING, SLOTS
+from language import NUMBERS
 from PIL import ImageDraw, ImageFont
 
 PATCH_SIDE = TOKEN_SIDE // 2  # pixels
@@ -176,10 +177,18 @@ def place_labels(wide: int, high: int, background: str) -> dict[str, np.ndarray]
     }
 
 
-def word_region(printed: Print) -> Region:
-    """The tokens of a word up to the one that shows at least half a patch of its end."""
+def word_region(printed: Print, line: int, order: int | None = None) -> Region:
+    """The tokens of a word or number up to the one that shows at least half a patch of its end.
+
+    `line` counts the lines of print, `order` the words in reading order, both from 1.
+    """
     left, top, right, bottom = printed.box
     last = max(left, right - PATCH_SIDE // 2) // TOKEN_SIDE
     row = (top + bottom) // 2 // TOKEN_SIDE
     box = (min(left, last * TOKEN_SIDE), row * TOKEN_SIDE, (last + 1) * TOKEN_SIDE, (row + 1) * TOKEN_SIDE)
-    return Region(box, {"word": printed.text.lower()})
+    facts = {"line": NUMBERS[line]}
+    if printed.text.isalpha():
+        facts["word"] = printed.text.lower()
+    if order is not None:
+        facts["order"] = NUMBERS[order]
+    return Region(box, facts)

@@ -1,6 +1,6 @@
 """Train the teaching model from scratch, or further, on a CPU or a GPU.
 
-    python assets/teaching_vlm/train.py --out DIR [--init-from DIR] [--resume STATE] [--state FILE]
+    python assets/teaching_vlm/train.py --out DIR [--init-from DIR ...] [--resume STATE] [--state FILE]
     torchrun --nproc-per-node 2 assets/teaching_vlm/train.py ... --threads 1    # on a CPU: a process for each core
 
 Stage one teaches the vision tower alone with dense labels the renderer knows; the words' vectors stand still in it, as
@@ -49,7 +49,11 @@ def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
         "--state", type=Path, default=Path("teaching_vlm_state.pt"), help="file for the training state"
     )
     parser.add_argument(
-        "--init-from", type=Path, help="exported model whose weights to start from, as far as they fit"
+        "--init-from",
+        type=Path,
+        nargs="+",
+        default=[],
+        help="exported models whose weights to start from, as far as they fit; a later one's replace an earlier one's",
     )
     parser.add_argument(
         "--tokenizer", type=Path, help="exported model whose tokenizer to keep; otherwise a new one"
@@ -111,13 +115,9 @@ class Trainer:
         else:
             tokenizer = build_tokenizer(architecture.chat_template)
         self.processor, model = architecture.build_processor(tokenizer), architecture.build_model(tokenizer)
-        if options.init_from:
-            left = carry_over(options.init_from, model, tokenizer)
-            print(
-                f"{len(left)} parameters start anew: {', '.join(left[:4])}"
-                if left
-                else "all weights taken over"
-            )
+        for folder in options.init_from:
+            left = carry_over(folder, model, tokenizer)
+            print(f"{folder}: {f'all but {len(left)} parameters' if left else 'all weights'} taken over")
         self.learner = Learner(architecture, model, tokenizer).to(options.device).train()
         if options.compile:
             for layer in model.model.language_model.layers:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from family import IGNORED, TOKEN_SIDE, Region
 from labels import NOTHING
+from language import NUMBERS
 from lettering import character_labels, cover_labels, index, place_labels, word_labels, word_region
 
 from charts.scene import CENTERS, HEIGHT, MIDDLES, SIDEWAYS, WIDTH, Chart, text_prints, value_prints
@@ -41,5 +42,7 @@ def regions(chart: Chart) -> list[Region]:
         else:
             x = CENTERS[count][position]
             box = (x - half, TOKEN_SIDE, x + half, HEIGHT)
-        found.append(Region(box, {"word": label, "value": str(value), "color": color}))
-    return [*(word_region(printed) for printed in text_prints(chart)[:3]), *found]
+        facts = {"word": label, "value": str(value), "color": color, "order": NUMBERS[position + 1]}
+        found.append(Region(box, facts))
+    title = text_prints(chart)[: len(chart.title)]
+    return [*(word_region(printed, 1, order) for order, printed in enumerate(title, 1)), *found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from family import TOKEN_SIDE, Region
 from labels import CLASSES, NOTHING
+from language import NUMBERS
 from lettering import character_labels, cover_labels, index, place_labels, word_labels, word_region
 
 from signs.drawing import board, lid
@@ -26,13 +27,21 @@ def label(scene: Lettered) -> dict[str, np.ndarray]:
 
 
 def regions(scene: Lettered) -> list[Region]:
-    """Each word at its last token, the row of each item with its price, and the board or label with its color."""
+    """Each word at its last token, the row of each item with its price, and the board or label with its color.
+
+    Words know their line and how many words they end, so that "line two" and "the next word" find them; in a receipt
+    the lines alone count.
+    """
     found = [Region(board(scene), {"color": scene.color})] if scene.color else []
-    found += [word_region(printed) for printed in prints(scene) if printed.text.isalpha()]
+    lines = [number for number, line in enumerate(scene.lines, 1) for _ in line]
+    for order, (line, printed) in enumerate(zip(lines, prints(scene), strict=True), 1):
+        found.append(word_region(printed, line, None if scene.kind == RECEIPT else order))
     if scene.kind == RECEIPT:
-        for (item, price), row in zip(scene.lines[1:], first_rows(scene)[1:], strict=True):
+        for order, ((item, price), row) in enumerate(
+            zip(scene.lines[1:], first_rows(scene)[1:], strict=True), 1
+        ):
             top = row // 2 * TOKEN_SIDE
-            facts = {"word": item}
+            facts = {"word": item, "order": NUMBERS[order], "line": NUMBERS[order + 1]}
             if price in CLASSES["value"]:
                 facts["value"] = price
             found.append(Region((0, top, scene.size[0], top + TOKEN_SIDE), facts))
