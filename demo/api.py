@@ -13,7 +13,7 @@ from typing import Any
 
 import gradio as gr
 
-from demo import limits
+from demo import limits, texts
 from demo.fair_use import Asker
 from demo.host import ModelHost, Ticket
 from demo.runs import MAX_RECORDED_NODES
@@ -24,8 +24,22 @@ from recap.pictures import MAX_PICTURE_BYTES, Picture, describe_picture, open_pi
 from recap.trace_io import dump_trace
 
 ENDPOINT = "answer"
+#: What the endpoint takes, in this order.
+PARAMETERS = ("picture", "question", "method", "max_new_tokens", "model")
+#: With a budget that follows the measured cost of a pass, as the page's own runs.
+DEFAULT_METHOD = f"recap@{limits.AUTO_NODES}"
 #: How often a waiting call says that it is still there, seconds; well below what the host takes for abandoned.
 _LOOK_SECONDS = 2.0
+
+
+class PageBlocks(gr.Blocks):
+    """Blocks that tell a program what to send: where values lack, gradio's own error reaches the terminal alone."""
+
+    def validate_inputs(self, block_fn: Any, inputs: list[Any]) -> None:
+        """Raises gr.Error where the endpoint is called with fewer or more values than it takes."""
+        if block_fn.api_name == ENDPOINT and len(inputs) != len(PARAMETERS):
+            raise _refusal(texts.values_missing(PARAMETERS, len(inputs)))
+        super().validate_inputs(block_fn, inputs)
 
 
 def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
@@ -34,7 +48,7 @@ def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
     def answer(
         picture: str,
         question: str,
-        method: str = "recap",
+        method: str = DEFAULT_METHOD,
         max_new_tokens: int = 200,
         model: str = "",
         request: gr.Request = None,  # type: ignore[assignment]  gradio fills it in
@@ -44,7 +58,8 @@ def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
         Args:
             picture: a PNG, JPEG, WebP or GIF file as base64; empty for a question without a picture.
             question: what to ask.
-            method: recap, recap@16, recap-uniform, ..., token_recycling, ..., or ar for plain decoding alone.
+            method: recap@auto, recap@16, recap, recap-uniform, ..., token_recycling, ..., or ar for plain decoding
+                alone.
             max_new_tokens: length cap of the answer.
             model: one of those that the page offers; empty for its first.
 
@@ -86,6 +101,8 @@ def _address(request: gr.Request | None) -> str:
 
 
 def _check_method(method: str) -> None:
+    if not isinstance(method, str):
+        raise InputError(texts.NO_METHOD)
     # The drafters need numba's code, whose import may take a second; the page opens before it.
     from recap.drafters import parse_method
 

@@ -138,15 +138,16 @@ def model_loader(model: str, dtype: str) -> Callable[[bool], Any]:
     def load(may_spread: bool) -> Any:
         import torch
 
+        from demo.models import make_ready
         from demo.zero_gpu import is_zero_gpu
-        from recap.targets.loading import load_target, warm_up
+        from recap.targets.loading import load_target
 
         if "OMP_NUM_THREADS" not in os.environ:
             # A core is left to the page: a model's threads wait for each other, and for whoever takes one's core.
             torch.set_num_threads(max(1, torch.get_num_threads() - 1))
         target = load_target(model, dtype, may_spread=may_spread)
         if not is_zero_gpu():  # where each worker does it, as there is no GPU before
-            warm_up(target)
+            make_ready(target)
         return target
 
     return load

@@ -24,6 +24,9 @@ from demo.states import State, describe, next_act, note, player_source, preview,
 from recap.errors import InputError, RecapError, TraceError
 from recap.pictures import open_picture
 
+#: The answer to a picture that is no longer the last one chosen: preview, note and refusal stay as they are.
+_NOTHING_NEW = (gr.skip(), gr.skip(), gr.skip())
+
 
 class Handlers:
     """The page's functions, over the sessions and the model."""
@@ -45,41 +48,49 @@ class Handlers:
 
     # -- picture -----------------------------------------------------------------------------------------------------
 
-    def receive_picture(self, sent: Any, request: gr.Request) -> tuple[Any, State, State]:
-        """An uploaded picture goes through the one door; the preview shows what the model will get."""
+    def receive_picture(self, sent: Any, request: gr.Request) -> tuple[Any, Any, Any]:
+        """An uploaded picture goes through the one door: a preview of what the model will get, a note, or a refusal."""
         return self._show_picture(lambda: uploaded_file(getattr(sent, "path", None)), request)
 
-    def choose_example(self, request: gr.Request, event: gr.EventData) -> tuple[Any, State, State, str]:
-        """An example's picture and question."""
+    def choose_example(self, request: gr.Request, event: gr.EventData) -> tuple[Any, Any, Any, Any]:
+        """An example's picture, as for an upload, and its question."""
         try:
             example = self.examples[check_whole_number(event.index, "", 0, len(self.examples) - 1)]
         except (InputError, AttributeError, TypeError):  # not the page's gallery, but someone's own program
             return None, note(""), refusal(InputError(texts.NO_EXAMPLE)), gr.skip()
-        return *self._show_picture(lambda: example.picture_path, request), example.question
+        shown = self._show_picture(lambda: example.picture_path, request)
+        return *shown, gr.skip() if shown is _NOTHING_NEW else example.question
 
-    def clear_picture(self, request: gr.Request) -> State:
+    def clear_picture(self, request: gr.Request) -> tuple[State, State]:
         """The picture is gone; an old one is never asked about."""
-        self._session(request).picture_path = None
-        return note("")
-
-    def _show_picture(self, find: Callable[[], Path], request: gr.Request) -> tuple[Any, State, State]:
-        act = {"act": next_act()}  # now: the picture may take long, and what is done meanwhile is newer
         session = self._session(request)
+        session.picture_act = next_act()
+        session.is_opening_picture, session.picture_path = False, None
+        return note(""), note("")
+
+    def _show_picture(self, find: Callable[[], Path], request: gr.Request) -> tuple[Any, Any, Any]:
+        session = self._session(request)
+        # Numbered now: the picture may take long, and another be chosen meanwhile.
+        act = session.picture_act = next_act()
+        session.is_opening_picture = True
+        opened: Path | None = None
         try:
             path = find()
             with HEAVY_WORK:
                 picture = open_picture(path)
+            opened, shown = path, (preview(picture), note(describe(picture)), note(""))
         except InputError as error:
-            session.picture_path = None
-            return None, note(""), refusal(error) | act
-        session.picture_path = path
-        status = gr.skip() if session.is_running else note(self.idle_sentence) | act
-        return preview(picture), note(describe(picture)), status
+            shown = None, note(""), refusal(error)
+        finally:
+            is_newest = session.picture_act == act
+            if is_newest:
+                session.is_opening_picture, session.picture_path = False, opened
+        return shown if is_newest else _NOTHING_NEW
 
     # -- run ---------------------------------------------------------------------------------------------------------
 
     async def run(
-        self, sent_picture: Any, question: Any, num_nodes: Any, new_tokens: Any, request: gr.Request
+        self, sent_picture: Any, question: Any, nodes: Any, new_tokens: Any, request: gr.Request
     ) -> AsyncIterator[dict[Any, Any]]:
         """Check everything, wait for the model, and tell how the run goes at most four times a second."""
         parts = self._parts
@@ -88,7 +99,7 @@ class Handlers:
         kept: list[tuple[str, str]] = []
         try:
             order = await asyncio.to_thread(
-                self._check_order, session, sent_picture, question, num_nodes, new_tokens
+                self._check_order, session, sent_picture, question, nodes, new_tokens
             )
             if session.is_running:  # a second press may have come in while the picture was read
                 raise InputError(texts.RUN_GOING_ON)
@@ -160,18 +171,20 @@ class Handlers:
         return note(texts.MEMORY_CLEARED)
 
     def _check_order(
-        self, session: Session, sent_picture: Any, question: Any, num_nodes: Any, new_tokens: Any
+        self, session: Session, sent_picture: Any, question: Any, nodes: Any, new_tokens: Any
     ) -> Order:
         if session.is_running:
             raise InputError(texts.RUN_GOING_ON)
+        if session.is_opening_picture:
+            raise InputError(texts.PICTURE_OPENING)
         if session.picture_path is None:
             raise InputError(texts.PICTURE_GONE if sent_picture else texts.NO_PICTURE)
         question = check_question(question)
-        num_nodes, new_tokens = check_nodes(num_nodes), check_new_tokens(new_tokens)
+        nodes, new_tokens = check_nodes(nodes), check_new_tokens(new_tokens)
         with HEAVY_WORK:
             picture = open_picture(session.picture_path)
         path = session.picture_path
-        return Order(picture, question, num_nodes, new_tokens, path, session.model)
+        return Order(picture, question, nodes, new_tokens, path, session.model)
 
     def follow(self, ticket: Ticket, progress: Progress) -> AsyncIterator[State]:
         """What is going on in the queue, whenever it changes; see `live_run.follow`."""

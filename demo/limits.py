@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Literal
 
 from demo import texts
 from recap.errors import InputError
@@ -11,7 +12,8 @@ from recap.questions import is_blank, is_broken
 NEW_TOKENS_RANGE = (1, 512)
 NODES_RANGE = (0, 128)
 DEFAULT_NEW_TOKENS = 200
-DEFAULT_NODES = 63
+#: The budget that follows the measured cost of a pass: in place of a number, and what a run begins with.
+AUTO_NODES: Literal["auto"] = "auto"
 MAX_QUESTION_CHARACTERS = 4000
 #: Pictures and traces that are opened at once; more wait. Each may take hundreds of megabytes while it is read.
 HEAVY_WORK = threading.BoundedSemaphore(2)
@@ -35,9 +37,18 @@ def check_new_tokens(value: object) -> int:
     return check_whole_number(value, texts.NEW_TOKENS_LABEL, *NEW_TOKENS_RANGE)
 
 
-def check_nodes(value: object) -> int:
-    """The draft nodes of a pass. Raises InputError."""
-    return check_whole_number(value, texts.NODES_LABEL, *NODES_RANGE)
+def check_nodes(value: object) -> int | Literal["auto"]:
+    """The draft nodes of a pass: a whole number, also as its digits, or `auto`. Raises InputError."""
+    if isinstance(value, str):
+        value = value.strip().lower()
+        if value == AUTO_NODES:
+            return AUTO_NODES
+        if value.isdecimal() and len(value) <= len(str(NODES_RANGE[1])):
+            value = int(value)
+    try:
+        return check_whole_number(value, texts.NODES_LABEL, *NODES_RANGE)
+    except InputError as error:
+        raise InputError(texts.nodes_not_in_range(*NODES_RANGE)) from error
 
 
 def check_question(value: object) -> str:

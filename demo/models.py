@@ -6,9 +6,11 @@ import gc
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, Literal
 
 from demo import texts
+from demo.limits import AUTO_NODES
 from recap.errors import ModelError, NotEnoughMemoryError, RecapError
 
 #: `away`: not in memory; it is loaded when somebody asks for it.
@@ -17,6 +19,17 @@ ModelState = Literal["none", "away", "loading", "ready", "failed"]
 Loader = Callable[[bool], Any]
 
 _log = logging.getLogger(__name__)
+
+
+def make_ready(target: Any) -> None:
+    """Warm a loaded target up, and have what its passes cost measured now, which a run's first budget asks for."""
+    # with torch, which is imported after the page opens
+    from recap.drafters import open_drafter
+    from recap.targets.loading import warm_up
+
+    warm_up(target)
+    with suppress(ModelError):  # one that cannot check guesses tells it to whoever asks for a run
+        open_drafter(target, f"recap@{AUTO_NODES}")
 
 
 class Models:

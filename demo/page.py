@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 
 from demo import limits, texts
+from demo.api import PageBlocks
 from demo.handlers import Handlers
 from demo.library import Example, Lessons, RecordedRuns
 from demo.model_choice import ModelChoice, describe_model
@@ -22,7 +23,7 @@ def build_page(
     recorded: RecordedRuns, lessons: Lessons, handlers: Handlers, models: ModelChoice
 ) -> gr.Blocks:
     """Header, player and the panel to try one's own question on one of the models."""
-    with gr.Blocks(
+    with PageBlocks(
         title=texts.PAGE_TITLE, analytics_enabled=False, delete_cache=DELETE_UPLOADS, fill_width=True
     ) as blocks:
         gr.HTML(
@@ -70,18 +71,9 @@ def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, models: Mode
             elem_id="recap-picture",
         )
     )
-    picture_note = gr.HTML(
-        {"kind": "idle"}, js_on_load=_call("note"), **_constant("<p></p>", "recap-picture-note")
-    )
-    choice = _as_sent(
-        gr.Dropdown(
-            list(models.names),
-            value=next(iter(models.names), None),
-            label=texts.MODEL_LABEL,
-            info=texts.MODEL_INFO,
-            visible=len(models.names) > 1,
-            elem_id="recap-model-choice",
-        )
+    picture_note, picture_refusal = (
+        gr.HTML({"kind": "idle"}, js_on_load=_call("note"), **_constant("<p></p>", f"recap-picture-{name}"))
+        for name in ("note", "refusal")
     )
     model_note = _static_note(describe_model(models.names[0]) if models.names else "")
     question = gr.Textbox(
@@ -99,15 +91,24 @@ def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, models: Mode
         js_on_load=_call("status"),
         **_constant("<div></div>", "recap-status"),
     )
+    choice = _as_sent(
+        gr.Dropdown(
+            list(models.names),
+            value=next(iter(models.names), None),
+            label=texts.MODEL_LABEL,
+            info=texts.MODEL_INFO,
+            filterable=False,
+            visible=len(models.names) > 1,
+            elem_id="recap-model-choice",
+        )
+    )
     with gr.Accordion(texts.SETTINGS_TITLE, open=False, elem_id="recap-settings"):
         nodes = _as_sent(
-            gr.Slider(
-                *limits.NODES_RANGE,
-                limits.DEFAULT_NODES,
-                step=1,
+            gr.Textbox(
+                limits.AUTO_NODES,
+                max_lines=1,
                 label=texts.NODES_LABEL,
                 info=texts.NODES_INFO,
-                buttons=[],
                 elem_id="recap-nodes",
             )
         )
@@ -126,10 +127,12 @@ def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, models: Mode
         _static_note(texts.KEEP_MEMORY_NOTE)
     _static_note(texts.PRIVACY_NOTE)
 
-    shown = [picture, picture_note, status]
-    gallery.click(handlers.choose_example, None, [*shown, question], **QUIET)
-    picture.upload(handlers.receive_picture, picture, shown, **QUIET)
-    picture.clear(handlers.clear_picture, None, [picture_note], **QUIET)
+    # None of them writes the status, which is the runs' alone: a late answer cannot replace what was said since.
+    shown = [picture, picture_note, picture_refusal]
+    begins = {**QUIET, "js": "(...values) => window.RecapPage.choosePicture(values)"}
+    gallery.click(handlers.choose_example, None, [*shown, question], trigger_mode="multiple", **begins)
+    picture.upload(handlers.receive_picture, picture, shown, trigger_mode="multiple", **begins)
+    picture.clear(handlers.clear_picture, None, [picture_note, picture_refusal], **begins)
     models.wire(choice=choice, model_note=model_note, memory_note=memory_note, status=status)
     choice.select(
         models.choose,

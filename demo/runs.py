@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from demo import texts
 from recap.events import Iteration, Prefill, Run, Trace
@@ -22,11 +22,15 @@ MAX_RECORDED_NODES = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What a user asked for, checked."""
+    """What a user asked for, checked.
+
+    Attributes:
+        nodes: draft nodes of a pass, or `auto` for as many as are worth their measured time.
+    """
 
     picture: Picture
     question: str
-    num_nodes: int
+    nodes: int | Literal["auto"]
     max_new_tokens: int
     picture_path: Path
     model: str
@@ -122,7 +126,7 @@ def record_run(
     runs: list[Run] = []
     plan = (
         ("ar", None, texts.PLAIN_LANE, texts.PLAIN_RUNNING),
-        (f"recap@{order.num_nodes}", memories, texts.RECAP_LANE, texts.RECAP_RUNNING),
+        (f"recap@{order.nodes}", memories, texts.RECAP_LANE, texts.RECAP_RUNNING),
     )
     for method, stream_memories, label, sentence in plan:
         progress.sentence = sentence

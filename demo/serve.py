@@ -15,7 +15,7 @@ from demo.handlers import Handlers
 from demo.host import ModelHost
 from demo.library import Lessons, RecordedRuns, load_examples
 from demo.model_choice import ModelChoice
-from demo.models import Loader, Models
+from demo.models import Loader, Models, make_ready
 from demo.page import build_page
 from demo.routes import make_routes, page_head
 from demo.session import SessionStore, forget_regularly
@@ -39,11 +39,7 @@ def serve(host: str, port: int, loaders: Mapping[str, Loader], traces_folder: Pa
         ModelError: on ZeroGPU, where the model is loaded first, it cannot be loaded.
     """
     if loaders and is_zero_gpu():
-        from recap.targets.loading import (
-            warm_up,
-        )  # with torch, which elsewhere is imported after the page opens
-
-        loaders = lend_first(loaders, warm_up)
+        loaders = lend_first(loaders, make_ready)
     recorded, sessions, model_host = RecordedRuns(traces_folder), SessionStore(), ModelHost(Models(loaders))
     recorded.draw_first()
     own_lessons = traces_folder / "lessons"

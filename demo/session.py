@@ -32,6 +32,8 @@ class Session:
         streams: the tab's stream (G, C, U) on each model, as one model's rows mean nothing to another; made by the
             first run there, touched by the model's thread alone while a run is going on.
         picture_path: the picture to ask about, None when there is none.
+        picture_act: number of the last act that changes it; what an earlier one still brings is out of date.
+        is_opening_picture: that act goes on.
         ticket: the tab's last run.
         runs: its last runs by an unguessable key, oldest first.
     """
@@ -39,6 +41,8 @@ class Session:
     model: str = ""
     streams: dict[str, Any] = field(default_factory=dict)
     picture_path: Path | None = None
+    picture_act: int = 0
+    is_opening_picture: bool = False
     ticket: Ticket | None = None
     runs: OrderedDict[str, KeptRun] = field(default_factory=OrderedDict)
     used: float = 0.0

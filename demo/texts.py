@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 TITLE = "RECAP"
 SUBTITLE = "Watch a vision-language model decode faster by recycling its own predictions"
 PAGE_TITLE = f"{TITLE} · {SUBTITLE}"
@@ -35,7 +37,10 @@ SETTINGS_TITLE = "Settings and memory"
 MODEL_LABEL = "Model"
 MODEL_INFO = "The first question to a model that is not in memory waits until it is loaded."
 NODES_LABEL = "Draft nodes per pass"
-NODES_INFO = "How many candidate tokens RECAP lets the model check at once. 0 to 128; the paper uses 63."
+NODES_INFO = (
+    "How many guesses the model checks at once: auto (as many as are worth their measured time) or a number from 0 to "
+    "128. The paper uses 63."
+)
 NEW_TOKENS_LABEL = "New tokens"
 NEW_TOKENS_INFO = "The longest answer. 1 to 512."
 CLEAR_MEMORY_BUTTON = "Clear memory U"
@@ -44,8 +49,8 @@ KEEP_MEMORY_NOTE = (
     "and makes later answers faster; it only proposes words, the model checks every one. G and C start empty each time."
 )
 TEACHING_MODEL_NOTE = (
-    "This page's small models answer about drawings of coloured shapes like those above; they misread photographs. "
-    "The method is the same on a large model."
+    "This page's small models know drawings like the examples (shapes, figures, charts, signs) and misread "
+    "photographs. The method is the same on a large model."
 )
 PRIVACY_NOTE = (
     "Your picture and question stay on the machine that runs this page. The picture's file is deleted within two "
@@ -71,10 +76,12 @@ LAB_STOPPED = "Stopped: the answer was not read again."
 
 # Refusals: one sentence each, saying what to do
 NO_PICTURE = "Please choose a picture first: an example or one of your own."
+PICTURE_OPENING = "Your picture is still being opened; please press Run again in a moment."
 PICTURE_GONE = "This page was away for too long and its picture is gone; please choose the picture again."
 NOT_UPLOADED = "This file was not uploaded on this page; please upload it here."
 NO_EXAMPLE = "There is no such example; please choose one of those shown."
 NO_QUESTION = "Please type a question about the picture."
+NO_METHOD = "The method must be a name, for example recap@auto or recap@16."
 BROKEN_CHARACTER = "The question holds half a character; please type it again."
 RUN_GOING_ON = "Your last run is still going on; please wait for it or press Stop."
 MODEL_NOT_CHANGED = "Stopped: the model stays as it was."
@@ -124,6 +131,17 @@ def programs_queue_full(limit: int) -> str:
 def not_in_range(name: str, low: int, high: int) -> str:
     """A number that cannot be used."""
     return f"{name} must be a whole number from {low} to {high}; please change it in the settings."
+
+
+def nodes_not_in_range(low: int, high: int) -> str:
+    """Draft nodes that are neither a number nor auto."""
+    return f"{NODES_LABEL} must be auto or a whole number from {low} to {high}; please change it in the settings."
+
+
+def values_missing(names: Sequence[str], num_sent: int) -> str:
+    """A program's call with fewer or more values than the endpoint takes."""
+    came = "1 value came" if num_sent == 1 else f"{num_sent} values came"
+    return f"Please send {len(names)} values in this order: {', '.join(names)}; {came}."
 
 
 def question_too_long(length: int, limit: int) -> str:

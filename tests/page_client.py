@@ -67,7 +67,7 @@ class Visitor:
         parts = {item["id"]: item["props"] for item in self._config["components"]}
         names = {id_: (props.get("elem_id") or "").removeprefix("recap-") for id_, props in parts.items()}
         run = self._functions["run"]
-        self._inputs = {names[id_]: parts[id_].get("value") for id_ in run["inputs"]}
+        self.first_values = {names[id_]: parts[id_].get("value") for id_ in run["inputs"]}
         self._outputs = [names[id_] for id_ in run["outputs"]]
         self.session_hash = ""
         self._heartbeat: httpx.Response | None = None
@@ -108,7 +108,11 @@ class Visitor:
 
     def ask_as_program(self, picture: str, question: str, method: str, tokens: int) -> tuple[bool, Any]:
         """Call the public endpoint; whether it answered, and its answer or its sentence. `picture` is base64."""
-        body = {"data": [picture, question, method, tokens, ""]}  # the page's first model
+        return self.ask_with_values([picture, question, method, tokens, ""])  # the page's first model
+
+    def ask_with_values(self, values: list[Any]) -> tuple[bool, Any]:
+        """Call the public endpoint with values that need not fit; see `ask_as_program`."""
+        body = {"data": values}
         event_id = (
             self.client.post("/gradio_api/call/answer", json=body).raise_for_status().json()["event_id"]
         )
@@ -132,7 +136,7 @@ class Visitor:
     ) -> dict[str, Any]:
         """Press Run; the last answer of each part of the page (`status`, `player`, ...) when the run is over."""
         given = {"picture": picture, "question": question, "nodes": nodes, "new-tokens": tokens}
-        body = self._body("run", list((self._inputs | given).values()), None)
+        body = self._body("run", list((self.first_values | given).values()), None)
         joined = self.client.post("/gradio_api/queue/join", json=body)
         joined.raise_for_status()
         event_id = joined.json()["event_id"]

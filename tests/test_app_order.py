@@ -18,33 +18,64 @@ def test_acts_are_numbered_in_their_order():
 
 
 @pytest.mark.browser
-def test_a_late_answer_to_an_earlier_act_does_not_replace_what_was_said_since(chromium):
-    """An example is chosen and its answer held back; meanwhile Run is pressed without a question."""
+@pytest.mark.parametrize("held_back", ["answer", "request"])
+def test_a_late_answer_to_an_earlier_act_does_not_replace_what_was_said_since(chromium, held_back):
+    """An example is chosen; its answer, or on a slow machine the call itself, comes after Run was pressed."""
     with scripted_page() as (address, _), open_app(f"{address}/", chromium) as page:
         page.click("#recap-try")
         status = page.get_by_test_id("recap-status")
         status.wait_for()
-        question = page.locator("#recap-question textarea")
         held = []
-        # The server has acted when the answer is held back: it knows the example's picture.
-        page.route("**/run/predict*", lambda route: held.append((route, route.fetch())), times=1)
+
+        def hold(route):
+            # The server has acted when the answer is held back: it knows the example's picture.
+            held.append((route, route.fetch() if held_back == "answer" else None))
+
+        page.route("**/run/predict*", hold, times=1)
         page.locator("#recap-examples button").first.click()
         for _ in range(600):
             if held:
                 break
             page.wait_for_timeout(50)
         page.click("#recap-run")
-        page.wait_for_function(
-            "expected => document.querySelector('[data-testid=recap-status]').innerText === expected",
-            arg=texts.NO_QUESTION,
-        )
+        refusal = texts.NO_QUESTION if held_back == "answer" else texts.NO_PICTURE
+        told(page, refusal)
         route, answer = held[0]
-        route.fulfill(response=answer)
+        if answer:
+            route.fulfill(response=answer)
+        else:
+            route.continue_()
         page.wait_for_function("() => document.querySelector('#recap-question textarea').value !== ''")
         page.wait_for_timeout(500)  # parts of one answer are drawn one by one
-        assert question.input_value().endswith((".", "?"))
-        assert status.inner_text() == texts.NO_QUESTION
-        assert texts.IDLE in answer.text(), "the late answer said something else"
+        assert status.inner_text() == refusal
+        assert page.get_by_text("pixels.").is_visible()
+
+
+@pytest.mark.browser
+def test_choosing_another_picture_ends_what_was_said_of_the_one_before(chromium, tmp_path):
+    fake = tmp_path / "text.png"
+    fake.write_text("not a picture")
+    with scripted_page() as (address, _), open_app(f"{address}/", chromium) as page:
+        page.click("#recap-try")
+        page.click("#recap-run")
+        told(page, texts.NO_PICTURE)
+        page.locator("#recap-picture input[type=file]").set_input_files(fake)
+        refusal = page.locator("#recap-picture-refusal .recap-error")
+        refusal.get_by_text("text file").wait_for()
+        told(page, texts.IDLE)
+        page.click("#recap-run")
+        told(page, texts.NO_PICTURE)
+        page.get_by_test_id("recap-example-1").click()
+        refusal.wait_for(state="hidden")
+        told(page, texts.IDLE)
+
+
+def told(page, sentence: str) -> None:
+    """Wait until the status line says so."""
+    page.wait_for_function(
+        "expected => document.querySelector('[data-testid=recap-status]').innerText === expected",
+        arg=sentence,
+    )
 
 
 @pytest.mark.browser

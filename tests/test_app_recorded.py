@@ -8,7 +8,7 @@ import pytest
 from app_page import LESSON, open_app, pass_index, served
 from make_traces import make_trace
 from player_page import value
-from test_bench import toy_report
+from toy_bench import toy_report
 
 from recap.trace_io import save_trace
 

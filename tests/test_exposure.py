@@ -100,10 +100,40 @@ def test_a22_every_number_is_checked_behind_the_page(visitor):
     for value in (10**6, 0, 2.5, "abc", None, 10**30, [1]):
         status = visitor.run(sent, "What?", 6, value)["status"]
         assert (status["kind"], "1 to 512" in status["sentence"]) == ("error", True)
-    for value in (-1, "abc"):
+    for value in (-1, "abc", "-1", ""):
         status = visitor.run(sent, "What?", value, 5)["status"]
         assert (status["kind"], "0 to 128" in status["sentence"]) == ("error", True)
-    assert visitor.run(sent, "What?", 6, 5)["status"]["kind"] == "done"
+    for value, name in ((6, "recap@6"), ("6", "recap@6"), ("auto", "recap@auto")):
+        shown = visitor.run(sent, "What?", value, 5)
+        assert shown["status"]["kind"] == "done"
+        assert visitor.trace(shown)["runs"][1]["name"] == name
+
+
+def test_what_the_page_begins_with_is_a_budget_that_follows_the_cost(visitor):
+    assert visitor.first_values["nodes"] == "auto"
+    parameters = visitor.client.get("/gradio_api/info").json()["named_endpoints"][f"/{ENDPOINT}"][
+        "parameters"
+    ]
+    assert {item["parameter_name"]: item["parameter_default"] for item in parameters}[
+        "method"
+    ] == "recap@auto"
+
+
+@pytest.mark.parametrize("num_sent", [0, 1, 4, 6, 50])
+def test_a_call_with_too_few_or_too_many_values_is_told_what_to_send(visitor, num_sent):
+    is_answered, told = visitor.ask_with_values((["", "What?", "ar", 2, ""] * 10)[:num_sent])
+    assert not is_answered
+    came = f"{num_sent} value came" if num_sent == 1 else f"{num_sent} values came"
+    names = "picture, question, method, max_new_tokens, model"
+    assert told["error"] == f"Please send 5 values in this order: {names}; {came}."
+
+
+@pytest.mark.parametrize("method", [16, None, [], {}, True, "", "recap@", "recap@999", "nothing"])
+def test_a_method_that_is_none_is_one_sentence(visitor, method):
+    is_answered, told = visitor.ask_with_values(["", "What?", method, 2, ""])
+    assert not is_answered
+    assert "method" in told["error"]
+    assert told["error"].endswith(".")
 
 
 def test_examples_that_are_not_there_and_visitors_without_a_session_get_a_sentence(visitor):

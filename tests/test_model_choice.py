@@ -23,8 +23,9 @@ from demo.fair_use import RunLimiter
 from demo.handlers import Handlers
 from demo.host import ModelHost
 from demo.model_choice import ModelChoice
-from demo.models import Models
+from demo.models import Models, make_ready
 from demo.session import SessionStore
+from recap.budget import CostCurve
 from recap.errors import InputError, ModelError, NotEnoughMemoryError
 from recap.targets.scripted import random_scores
 
@@ -287,13 +288,41 @@ def test_loaders_know_their_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         loading, "load_target", lambda name, dtype, may_spread: asked.append((name, may_spread))
     )
-    monkeypatch.setattr(loading, "warm_up", lambda target: None)
+    monkeypatch.setattr("demo.models.make_ready", lambda target: None)
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     loaders = [app.model_loader(name, "auto") for name in ("one", "two")]
     for load, may_spread in zip(loaders, (True, False), strict=True):
         load(may_spread)
     assert asked == [("one", True), ("two", False)]
     assert "spaces" not in sys.modules
+
+
+class MeasuredTarget:
+    """Counts how often its passes are timed, which one that cannot check guesses refuses."""
+
+    vocab_size, blocked_ids = 24, ()
+
+    def __init__(self, error: ModelError | None = None) -> None:
+        self.num_measured, self.error = 0, error
+
+    @property
+    def cost_curve(self) -> CostCurve:
+        self.num_measured += 1
+        if self.error:
+            raise self.error
+        return CostCurve((1, 2), (0.01, 0.01))
+
+
+def test_what_a_pass_costs_is_measured_while_the_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
+    import recap.targets.loading as loading
+
+    warmed = []
+    monkeypatch.setattr(loading, "warm_up", warmed.append)
+    target, plain = MeasuredTarget(), MeasuredTarget(ModelError("It cannot check guesses."))
+    for each in (target, plain):  # the second one says so when it is asked for a run
+        make_ready(each)
+    assert warmed == [target, plain]
+    assert (target.num_measured, plain.num_measured) == (1, 1)
 
 
 SEVERAL_MODELS = """

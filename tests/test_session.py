@@ -8,6 +8,7 @@ import threading
 import time
 from types import SimpleNamespace
 
+import gradio as gr
 import numpy as np
 import pytest
 from page_runs import PARTS, PageTarget, Tab, make_page, unigram_rows, words
@@ -22,6 +23,7 @@ from demo.limits import check_new_tokens, check_nodes, check_question
 from demo.models import Models
 from demo.session import MAX_KEPT_RUNS, SessionStore, forget_regularly
 from recap.errors import InputError, ModelError
+from recap.pictures import open_picture
 
 
 def test_a_run_is_plain_decoding_then_recap_with_the_same_text(picture):
@@ -215,7 +217,10 @@ def test_a22_new_tokens_outside_their_range_get_a_sentence_and_no_run(picture, v
     assert tab.session.ticket is None
 
 
-@pytest.mark.parametrize("value", [-1, 129, 10**6, 2.5, math.nan, "abc", None, False])
+@pytest.mark.parametrize(
+    "value",
+    [-1, 129, 10**6, 2.5, math.nan, "abc", "", "-1", "129", "2.5", "9" * 5000, "autos", None, False, []],
+)
 def test_a22_nodes_outside_their_range_get_a_sentence_and_no_run(picture, value):
     tab = Tab(make_page(PageTarget()), "a", picture)
     assert "0 to 128" in tab.run(nodes=value)["status"]["sentence"]
@@ -225,6 +230,13 @@ def test_a22_nodes_outside_their_range_get_a_sentence_and_no_run(picture, value)
 def test_a22_whole_numbers_pass_as_browsers_send_them():
     assert check_new_tokens(64.0) == 64
     assert check_nodes(0) == 0
+    assert [check_nodes(sent) for sent in (16.0, "16", " 128 ", "auto", "Auto ")] == [
+        16,
+        16,
+        128,
+        "auto",
+        "auto",
+    ]
     assert check_question("  What? ") == "What?"
     for question in ("x" * 4001, "half \ud83d"):
         with pytest.raises(InputError):
@@ -235,6 +247,53 @@ def test_no_nodes_is_plain_decoding_with_memories(picture):
     tab = Tab(make_page(PageTarget()), "a", picture)
     trace = tab.trace(tab.run(nodes=0))
     assert words(trace, 0) == words(trace, 1)
+
+
+def test_the_budget_follows_the_cost_where_it_is_asked_to(picture):
+    """A pass of this target costs the same however many nodes it verifies, so many are worth it."""
+    tab = Tab(make_page(PageTarget(pass_seconds=0.002)), "a", picture)
+    recap = tab.trace(tab.run(nodes="auto"))["runs"][1]
+    assert recap["name"] == "recap@auto"
+    budgets = [iteration["detail"]["budget"] for iteration in recap["iterations"]]
+    assert all(
+        budget["num_nodes"] == it["num_nodes"]
+        for budget, it in zip(budgets, recap["iterations"], strict=True)
+    )
+    assert max(budget["num_nodes"] for budget in budgets) > 8
+
+
+def test_of_two_pictures_the_one_chosen_last_stays_however_long_the_first_takes(
+    picture, tmp_path, monkeypatch
+):
+    handlers = make_page(PageTarget(), examples=[Example(picture, "What colour?", "data:,")])
+    tab = Tab(handlers, "a")
+    slow = tmp_path / "slow.png"
+    Image.new("RGB", (80, 80), "blue").save(slow)
+    is_read, may_go_on = threading.Event(), threading.Event()
+
+    def held(path):
+        if path == slow:
+            is_read.set()
+            assert may_go_on.wait(30)
+        return open_picture(path)
+
+    monkeypatch.setattr("demo.handlers.open_picture", held)
+    answers = []
+    thread = threading.Thread(
+        target=lambda: answers.extend(
+            tab.handlers.receive_picture(SimpleNamespace(path=str(slow)), tab.request)
+        )
+    )
+    thread.start()
+    assert is_read.wait(30)
+    assert tab.run()["status"]["sentence"] == texts.PICTURE_OPENING
+    *_, question = handlers.choose_example(tab.request, SimpleNamespace(index=0))
+    assert (question, tab.session.picture_path) == ("What colour?", picture)
+    may_go_on.set()
+    thread.join()
+    assert answers == [gr.skip()] * 3, "the late answer changes nothing"
+    assert tab.session.picture_path == picture
+    assert tab.run(tokens=3)["status"]["kind"] == "done"
 
 
 def test_without_a_model_and_with_a_broken_one_the_sentence_says_so(picture):

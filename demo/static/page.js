@@ -61,22 +61,31 @@ window.RecapPage = (function () {
     button.setAttribute("aria-expanded", String(isShown));
     button.textContent = page.tryTexts[isShown];
     panel().inert = !isShown;
-    if (isShown) panel().querySelector("button, textarea")?.focus({ preventScroll: true });
-    else button.focus({ preventScroll: true });
+    // The panel itself: what is in it can be seen, and so be focused, only when gradio's transitions have begun.
+    (isShown ? panel() : button).focus({ preventScroll: true });
   }
 
   function examples(element, props, watch, trigger) {
     const value = props.value;
     panel().inert = true;
+    panel().tabIndex = -1;
     document.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && isPanelShown()) showPanel(false);
     });
-    if (!value.examples.length) return;
+    const count = value.examples.length;
+    if (!count) return;
+    const columns = Math.ceil(count / Math.ceil(count / 6)); // rows of one length, as far as may be
     element.querySelector("div").replaceChildren(
       make("h2", {}, [value.title]),
-      make("div", { class: "recap-gallery" }, value.examples.map((example, index) =>
+      make("div", { class: "recap-gallery", style: `--recap-columns: ${columns}` }, value.examples.map((example, index) =>
         make("button", { type: "button", title: example.question, "aria-label": example.question, "data-testid": `recap-example-${index}`, onclick: () => trigger("click", { index }) },
           [make("img", { src: example.thumbnail, alt: "" })]))));
+  }
+
+  // Another picture: what was said of the one before is over, here and now. What comes later is said of something new.
+  function choosePicture(values) {
+    page.calm();
+    return values;
   }
 
   // -- notes ----------------------------------------------------------------------------------------------------------
@@ -102,10 +111,8 @@ window.RecapPage = (function () {
     const lanes = make("div", { class: "recap-lanes" });
     box.replaceChildren(sentence, lanes, model);
     let act = 0;
-    const draw = () => {
-      const value = props.value || {};
-      if (value.act < act) return; // a late answer to something that was done before
-      act = value.act || act;
+    const first = props.value || {};
+    const show = (value) => {
       sentence.textContent = value.sentence || "";
       box.className = `recap-status recap-${value.kind}`;
       box.dataset.act = value.act || "";
@@ -114,9 +121,16 @@ window.RecapPage = (function () {
         make("pre", {}, [lane.text]),
       ])));
       for (const text of lanes.querySelectorAll("pre")) text.scrollTop = text.scrollHeight;
+      if (value.kind === "error") box.scrollIntoView({ block: "nearest" });
     };
-    watch("value", draw);
-    draw();
+    watch("value", () => {
+      const value = props.value || {};
+      if (value.act < act) return; // a late answer to something that was done before
+      act = value.act || act;
+      show(value);
+    });
+    show(first);
+    page.calm = () => { if (/recap-(error|done)/.test(box.className)) show(first); };
     watchModel(model);
   }
 
@@ -266,5 +280,5 @@ window.RecapPage = (function () {
     } else choice.value = wanted;
   }
 
-  return { header, examples, note, status, lab, player };
+  return { header, examples, choosePicture, note, status, lab, player };
 })();
