@@ -77,4 +77,4 @@ class ModelChoice:
 
 def describe_model(name: str) -> str:
     """What is to be known of a model beside the question."""
-    return texts.TEACHING_MODEL_NOTE if name.startswith("teaching-") else texts.model_in_use(name)
+    return texts.TEACHING_MODEL_NOTES.get(name) or texts.model_in_use(name)
