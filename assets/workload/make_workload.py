@@ -2,8 +2,8 @@
 
     python assets/workload/make_workload.py
 
-Questions are in MMSpec's format, on four of its topics: a picture of shapes has no words or charts to ask about.
-Scenes come from seeds of their own, apart from training and evaluation.
+Questions are in MMSpec's format and on its six topics. Scenes come from seeds of their own, apart from training and
+evaluation.
 """
 
 from __future__ import annotations
@@ -12,50 +12,38 @@ import json
 import random
 import sys
 from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 ASSETS = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ASSETS / "teaching_vlm"))
 
 from language import Turn  # noqa: E402  the grammar lives beside the training script
-from shapes import captions, questions, reasoning  # noqa: E402
-from shapes.conversations import multi_turn  # noqa: E402
-from shapes.scene import Scene, draw, make_scene  # noqa: E402
+from page_examples import (  # noqa: E402
+    CHANGES,
+    COLOR_TABLE,
+    DESCRIPTION,
+    FEET_UP,
+    HEAD_DOWN,
+    RECEIPT_DETAILS,
+    STORY,
+    drawings,
+)
+from PIL import Image  # noqa: E402
+from scenes import FAMILIES  # noqa: E402
+from transformers import AutoTokenizer  # noqa: E402
+from workload_topics import QUESTIONS  # noqa: E402
 
-QUESTIONS_PER_TOPIC = 20
-MIN_THINGS, MAX_THINGS = 5, 6  # full pictures: long answers
-VQA_ASKERS = (
-    questions.everything,
-    questions.line,
-    questions.where_color,
-    questions.everything,
-    questions.line,
-    questions.palette,
-    questions.count,
-    questions.everything,
-    questions.exists,
-    questions.line,
-)
-REASONING_ASKERS = (
-    reasoning.mirror,
-    reasoning.repaint,
-    reasoning.big_and_small,
-    reasoning.take_away,
-    reasoning.count_aloud,
-    reasoning.mirror,
-    reasoning.compare_pair,
-    reasoning.check_each,
-    reasoning.repaint,
-    reasoning.empty_places,
-)
-EXAMPLES = (  # what is asked, number of things, and which drawing of them: ones that the model gets right
-    (partial(captions.ask, form=captions.plain), 5, 1),
-    (questions.count, 6, 0),
-    (partial(captions.ask, form=captions.as_json), 4, 0),
-    (reasoning.mirror, 5, 0),
-    (partial(captions.ask, form=captions.guided), 4, 0),
-    (partial(captions.ask, form=captions.as_table), 5, 1),
+EXAMPLES = (  # what is asked, and which drawing of those that fit: ones that the model gets right
+    (DESCRIPTION, 17),  # one question about two pictures
+    (DESCRIPTION, 1),
+    (HEAD_DOWN, 8),  # one word, 'her', in two contexts, in either order
+    (FEET_UP, 15),
+    (COLOR_TABLE, 7),
+    (CHANGES, 17),
+    (RECEIPT_DETAILS, 0),
+    (STORY, 12),
 )
 
 
@@ -65,49 +53,34 @@ class Row:
 
     topic: str
     category: str
-    scene: Scene
+    family: str
+    scene: Any
     turns: tuple[Turn, ...]
 
 
-def _conversation(topic: str, index: int, rng: random.Random, scene: Scene) -> list[Turn] | None:
-    """The turns of question `index` of a topic, or None where this scene cannot be asked that."""
-    if topic == "image captioning":
-        return [captions.ask(rng, scene, captions.FORMS[index % len(captions.FORMS)][0])]
-    if topic == "multi-turn conversation":
-        turns = multi_turn(rng, scene, 2 + index % 2)
-        about_picture = index % 5 > 0  # four in five talk about the whole picture, one about one thing
-        return turns if (turns[0].kind == "caption") == about_picture else None
-    askers = VQA_ASKERS if topic == "general vqa" else REASONING_ASKERS
-    turn = askers[index % len(askers)](rng, scene)
-    return None if turn is None else [turn]
-
-
-TOPICS = ("general vqa", "image captioning", "complex reasoning pro", "multi-turn conversation")
+def draw(family: str, scene: Any) -> Image.Image:
+    """The scene's picture."""
+    return FAMILIES[family].draw(scene)
 
 
 def make_rows() -> list[Row]:
     """All questions, topic by topic."""
     rows = []
-    for topic in TOPICS:
-        for index in range(QUESTIONS_PER_TOPIC):
+    for topic, questions in QUESTIONS.items():
+        for index, question in enumerate(questions):
             turns, attempt = None, 0
             while turns is None:
                 rng = random.Random(f"workload-{topic}-{index}-{attempt}")
-                scene = make_scene(rng, num_things=rng.randint(MIN_THINGS, MAX_THINGS))
-                turns = _conversation(topic, index, rng, scene)
+                scene = FAMILIES[question.family].make_scene(rng)
+                turns = question.turns(rng, scene) if question.fits(scene) else None
                 attempt += 1
-            rows.append(Row(topic, turns[-1].kind, scene, tuple(turns)))
+            rows.append(Row(topic, question.category(turns), question.family, scene, tuple(turns)))
     return rows
 
 
-def make_examples() -> list[tuple[Scene, Turn]]:
-    """Six pictures with a question each, for the page."""
-    examples = []
-    for index, (asker, num_things, pick) in enumerate(EXAMPLES):
-        rng = random.Random(f"example-{index}-{pick}")
-        scene = make_scene(rng, num_things=num_things)
-        examples.append((scene, asker(rng, scene)))
-    return examples
+def make_examples() -> list[tuple[str, Any, Turn]]:
+    """Eight pictures (family, scene) with a question each, for the page."""
+    return [(example.family, *next(islice(drawings(example), pick, None))) for example, pick in EXAMPLES]
 
 
 def write_workload(folder: Path, rows: list[Row]) -> None:
@@ -115,10 +88,10 @@ def write_workload(folder: Path, rows: list[Row]) -> None:
     lines = []
     for index, row in enumerate(rows, 1):
         image = f"{index:03d}.png"
-        draw(row.scene).save(folder / "images" / image, optimize=True)
+        draw(row.family, row.scene).save(folder / "images" / image, optimize=True)
         lines.append(
             {
-                "id": f"shapes-{index:03d}",
+                "id": f"{row.family}-{index:03d}",
                 "image": image,
                 "turns": [turn.question for turn in row.turns],
                 "category": row.category,
@@ -129,21 +102,31 @@ def write_workload(folder: Path, rows: list[Row]) -> None:
     (folder / "mmspec.jsonl").write_text(text, encoding="utf-8")
 
 
-def write_examples(folder: Path, examples: list[tuple[Scene, Turn]]) -> None:
+def write_examples(folder: Path, examples: list[tuple[str, Any, Turn]]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     entries = []
-    for index, (scene, turn) in enumerate(examples, 1):
+    for index, (family, scene, turn) in enumerate(examples, 1):
         name = f"example-{index}.png"
-        draw(scene).save(folder / name, optimize=True)
+        draw(family, scene).save(folder / name, optimize=True)
         entries.append({"image": name, "question": turn.question})
     (folder / "questions.json").write_text(json.dumps(entries, indent=2) + "\n", encoding="utf-8")
+
+
+def answer_lengths(rows: list[Row]) -> list[int]:
+    """Tokens of every turn's right answer."""
+    tokenizer = AutoTokenizer.from_pretrained(ASSETS / "teaching_vlm" / "qwen", local_files_only=True)
+    return [len(tokenizer(turn.answer)["input_ids"]) for row in rows for turn in row.turns]
 
 
 def main() -> None:
     rows = make_rows()
     write_workload(ASSETS / "workload", rows)
     write_examples(ASSETS / "examples", make_examples())
-    print(f"{len(rows)} questions, {sum(len(row.turns) for row in rows)} turns, {len(EXAMPLES)} examples")
+    lengths = answer_lengths(rows)
+    print(
+        f"{len(rows)} questions, {len(lengths)} turns, {len(EXAMPLES)} examples; "
+        f"answers of {min(lengths)} to {max(lengths)} tokens, {sum(lengths) / len(lengths):.1f} on average"
+    )
 
 
 if __name__ == "__main__":
