@@ -306,6 +306,7 @@ def answer(page, sentence, act) -> None:
     for _ in range(5):
         page.get_by_test_id("recap-example-1").click()
         sentence.wait_for(state="hidden")
+        page.locator("#recap-picture img").wait_for()  # else the browser may drop what is chosen meanwhile
         started = time.perf_counter()
         act()
         sentence.wait_for()
