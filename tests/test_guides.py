@@ -64,7 +64,7 @@ def test_the_library_guide_runs_from_top_to_bottom(workplace: Path) -> None:
         timeout=300,
     )
     assert result.returncode == 0, result.stderr
-    assert len(result.stdout.splitlines()) == script.count("print(")
+    assert len(result.stdout.splitlines()) == len(re.findall(r"\bprint\(", script))
     ours = [line for line in commands(guide) if line.startswith(RUN_HERE)]
     assert len(ours) == 2
     for line in ours:
