@@ -18,7 +18,10 @@ def start(device: str) -> tuple[int, int]:
     """Join the processes torchrun started; returns this one's rank and their number (0 and 1 without torchrun)."""
     if "RANK" not in os.environ:
         return 0, 1
-    distributed.init_process_group("nccl" if device.startswith("cuda") else "gloo")
+    on_gpu = device.startswith("cuda")
+    if on_gpu:  # each process on a card of its own, which "cuda" then means
+        torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    distributed.init_process_group("nccl" if on_gpu else "gloo")
     return distributed.get_rank(), distributed.get_world_size()
 
 
