@@ -44,11 +44,6 @@ class Region:
     facts: Mapping[str, str]
 
 
-def no_regions(scene: Any) -> list[Region]:
-    """For families whose facts are read token by token."""
-    return []
-
-
 @dataclass(frozen=True)
 class Family:
     """One family of pictures.
@@ -61,6 +56,7 @@ class Family:
             of indices into `labels.CLASSES[name]`, or IGNORED.
         conversations: topic (or DRILL) -> a conversation of that topic, None where this scene allows none.
         regions: parts of the picture that a few text layers have to sum up, as counting needs them.
+        mentions: phrase -> facts of the one thing in the picture that it means, as of a Region.
         facts: kind of fact -> its words in lower case, by which answers are compared with the right ones.
     """
 
@@ -70,7 +66,8 @@ class Family:
     label: Callable[[Any], dict[str, np.ndarray]]
     conversations: Mapping[str, Converse]
     facts: Mapping[str, frozenset[str]]
-    regions: Callable[[Any], list[Region]] = no_regions
+    regions: Callable[[Any], list[Region]]
+    mentions: Callable[[Any], Mapping[str, Mapping[str, str]]]
 
     def converse(self, rng: random.Random, scene: Any, topic: str) -> list[Turn]:
         """A conversation of `topic`; where the scene allows none after several tries, of any topic."""

@@ -25,6 +25,7 @@ SPOKEN: dict[str, tuple[str, ...]] = {  # classes that are words of the grammar
     "word": (*sorted({*SIGN_WORDS, *CHART_WORDS}), NOTHING),
     "order": NUMBERS[1:],  # of a word, an item or a bar among its like, in reading order
     "line": NUMBERS[1:],  # of print, from the top
+    "person": PEOPLE,  # who wears or holds it
 }
 CHARACTERS = (*string.ascii_letters, *string.digits, ".", "$", "%", ":", "-", " ")
 SLOTS = 4  # the 2x2 patches of a picture token: top left, top right, bottom left, bottom right
@@ -34,5 +35,5 @@ CLASSES: dict[str, tuple[str, ...]] = {
     "value": tuple(str(value) for value in range(101)),  # the value of the bar or point that the token shows
 }
 REGION_NAMES = tuple(name for name in CLASSES if name != "character")
-#: What comes first and second is nothing that a token shows by itself: it takes having seen those before.
-DENSE_NAMES = tuple(name for name in CLASSES if name not in ("order", "line"))
+#: What comes first and second, and whose a garment is, no token shows by itself: it takes having seen those before.
+DENSE_NAMES = tuple(name for name in CLASSES if name not in ("order", "line", "person"))

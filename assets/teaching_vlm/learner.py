@@ -13,6 +13,7 @@ from torch.nn import functional
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 REGION_LAYERS = 4  # text layers after which a region's last token has to know what the region holds
+MENTION_LAYERS = 8  # text layers after which the end of a phrase has to know the facts of what it means
 
 
 class Learner(nn.Module):
@@ -40,6 +41,7 @@ class Learner(nn.Module):
 
         self.heads = heads(set(DENSE_NAMES))
         self.region_heads = heads(set(REGION_NAMES))
+        self.mention_heads = heads(set(REGION_NAMES))
         for name, words in SPOKEN.items():
             ids = [tokenizer(f" {word}")["input_ids"] for word in words]
             if any(len(word_ids) != 1 for word_ids in ids):
@@ -73,8 +75,19 @@ class Learner(nn.Module):
             right[name] = (scores.argmax(-1) == wanted).float().mean().item()
         return torch.stack(losses).mean(), right
 
-    def text_loss(self, vectors: Tensor, batch: Batch) -> tuple[Tensor, Tensor, float, float]:
-        """Weighted next-token loss on the answers and the region loss; plain loss and share of fact tokens right."""
+    def _helper_loss(
+        self, vectors: Tensor, labels: dict[str, Tensor], heads: nn.ModuleDict
+    ) -> tuple[Tensor, dict[str, float]]:
+        """`dense_loss`, or 0 for a batch without a label."""
+        if all((known == IGNORED).all() for known in labels.values()):
+            return vectors.new_zeros(()), {}
+        return self.dense_loss(vectors, labels, heads)
+
+    def text_loss(self, vectors: Tensor, batch: Batch) -> tuple[Tensor, Tensor, Tensor, dict[str, float]]:
+        """Weighted next-token loss on the answers, loss of the regions and of the mentions; and what to report.
+
+        Reported are the plain loss, the share of fact tokens that are right, and that of each fact at its mention.
+        """
         embeddings = self.model.get_input_embeddings()
         inputs = embeddings(batch.input_ids)
         inputs = inputs.masked_scatter(batch.is_picture[..., None], vectors.to(inputs.dtype))
@@ -92,15 +105,15 @@ class Learner(nn.Module):
         )
         hidden = output.last_hidden_state
         early = output.hidden_states[REGION_LAYERS][batch.is_picture]
-        has_regions = any((labels != IGNORED).any() for labels in batch.regions.values())
-        regions = (
-            self.dense_loss(early, batch.regions, self.region_heads)[0]
-            if has_regions
-            else early.new_zeros(())
-        )
+        regions, _ = self._helper_loss(early, batch.regions, self.region_heads)
+        late = output.hidden_states[MENTION_LAYERS].flatten(0, 1)
+        mentioned = {name: labels.flatten() for name, labels in batch.mentions.items()}
+        mentions, known = self._helper_loss(late, mentioned, self.mention_heads)
         at = batch.labels != IGNORED
         labels, weights = batch.labels[at], batch.weights[at]
         scores = functional.linear(hidden[at], embeddings.weight).float()
         losses = functional.cross_entropy(scores, labels, reduction="none")
         right = (scores.argmax(-1) == labels)[batch.is_fact[at]].float().mean().item()
-        return (losses * weights).sum() / weights.sum(), regions, losses.mean().item(), right
+        told = {"loss": losses.mean().item(), "facts": right}
+        told |= {f"mentioned {name}": share for name, share in known.items()}
+        return (losses * weights).sum() / weights.sum(), regions, mentions, told

@@ -19,7 +19,9 @@ from architectures import Architecture
 from architectures.base import Prefix
 from dense import dense_labels, region_labels
 from family import IGNORED
+from labels import REGION_NAMES
 from language import NUMBERS, Turn
+from mentions import MentionFinder
 from scenes import FAMILIES
 from tokenization import END
 from transformers import PreTrainedTokenizerBase
@@ -63,6 +65,9 @@ class Batch:
     position_ids: torch.Tensor  # [axes, B, L]
     segments: torch.Tensor  # [B, L]: 0 prefix, 1.. conversations, -1 padding
     labels: torch.Tensor  # [B, L]: the token to predict AT each position, or IGNORED
+    mentions: dict[
+        str, torch.Tensor
+    ]  # name -> [B, L]: fact of what a phrase means, at its last token, or IGNORED
     weights: torch.Tensor  # [B, L]: loss weight of each label
     is_fact: torch.Tensor  # [B, L]: whether the label is a colour, place, number ... word
 
@@ -87,6 +92,7 @@ class Packer:
             word = token.replace("Ġ", "").lower()
             if word in facts or word.isdigit():
                 self.weight_of_token[index] = fact_weight
+        self.mention_finder = MentionFinder(self.encode)
         self.prefix = cache(lambda size: architecture.prefix(tokenizer, size))
 
     @staticmethod
@@ -130,6 +136,8 @@ class Packer:
         row["is_picture"][prefix.picture_start : prefix.picture_start + len(prefix.centers)] = True
         row["position_ids"][:, :start] = prefix.position_ids
         row["segments"][:start] = 0
+        row |= {f"mention {name}": np.full(length, IGNORED) for name in REGION_NAMES}
+        mentions = FAMILIES[family].mentions(scene)
         segment, asked = 1, set()
         known = {topic: weight for topic, weight in topics.items() if topic in FAMILIES[family].conversations}
         for _ in range(MAX_TRIES):
@@ -143,6 +151,8 @@ class Packer:
             row["input_ids"][start:end] = ids
             row["position_ids"][:, start:end] = prefix.next_position + np.arange(len(ids))
             row["segments"][start:end] = segment
+            for name, found in self.mention_finder.labels(mentions, ids).items():
+                row[f"mention {name}"][start:end] = found
             targets = np.where(said, ids, IGNORED)
             row["labels"][start : end - 1] = targets[1:]
             row["weights"][start : end - 1] = (np.array(said) * self.weight_of_token[ids])[1:]
@@ -191,6 +201,7 @@ class Packer:
             position_ids=stack("position_ids", 1),
             segments=stack("segments"),
             labels=stack("labels"),
+            mentions={name: stack(f"mention {name}") for name in REGION_NAMES},
             weights=stack("weights"),
             is_fact=stack("is_fact"),
         )

@@ -46,3 +46,15 @@ def regions(chart: Chart) -> list[Region]:
         found.append(Region(box, facts))
     title = text_prints(chart)[: len(chart.title)]
     return [*(word_region(printed, 1, order) for order, printed in enumerate(title, 1)), *found]
+
+
+def mentions(chart: Chart) -> dict[str, dict[str, str]]:
+    """Each label means its bar or point, and so does its value, as no two are alike."""
+    found = {}
+    for position, (label, value, color) in enumerate(
+        zip(chart.labels, chart.values, chart.colors, strict=True)
+    ):
+        order = NUMBERS[position + 1]
+        found[label] = {"value": str(value), "color": color, "order": order}
+        found[str(value)] = {"word": label, "order": order}
+    return found

@@ -17,37 +17,27 @@ def drill(rng: random.Random, chart: Chart) -> list[Turn]:
     label, shown, shade = chart.labels[position], chart.values[position], chart.colors[position]
     place, limit = ORDINALS[position], chart.unit * rng.choice((5, 10, 15))
     rival, bar = rng.choice([pair for pair in pairs(chart) if pair[0] != label])
-    asked = [
-        ("value", f"Value of {label}?", f"It is {shown}."),
-        ("value", f"Value of {label}?", f"It is {shown}."),
-        ("value", f"Which value is the {place}?", f"It is {shown}."),
-        ("label", f"Which label is the {place}?", f"It is {label}."),
-        ("label", f"Which label has {shown}?", f"It is {label}."),
-        ("label", "Read all labels.", f"They are {', '.join(chart.labels)}."),
-        ("value", "Read all numbers.", f"They are {', '.join(map(str, chart.values))}."),
-        ("title", "Read the title.", f"It is {title(chart)}."),
-        (
-            "extreme",
-            "Highest?",
-            "Here {}. So it is {} with {}.".format(climb(pairs(chart), 1), *ranked(chart)[0]),
-        ),
-        (
-            "extreme",
-            "Lowest?",
-            "Here {}. So it is {} with {}.".format(climb(pairs(chart), -1), *ranked(chart)[-1]),
-        ),
-        ("order", "Sort the values.", put_in_order(chart.values, 1)),
-        (
-            "count",
-            "How many?",
-            f"Here {count_marks(chart)}. So it is {NUMBERS[len(chart.labels)]}.",
-        ),
-        ("compare", f"Is {label} more than {rival}?", f"Here {beside(shown, bar)}."),
-        ("count", f"How many above {limit}?", f"Here {count_beyond(chart, limit, 1)}."),
-        ("count", f"How many below {limit}?", f"Here {count_beyond(chart, limit, -1)}."),
+    highest = "Here {}. So it is {} with {}.".format(climb(pairs(chart), 1), *ranked(chart)[0])
+    lowest = "Here {}. So it is {} with {}.".format(climb(pairs(chart), -1), *ranked(chart)[-1])
+    count = f"Here {count_marks(chart)}. So it is {NUMBERS[len(chart.labels)]}."
+    asked = [  # how often; what takes looking up or comparing comes more often than what is read in order
+        (4, "value", f"Value of {label}?", f"It is {shown}."),
+        (1, "value", f"Which value is the {place}?", f"It is {shown}."),
+        (1, "label", f"Which label is the {place}?", f"It is {label}."),
+        (3, "label", f"Which label has {shown}?", f"It is {label}."),
+        (1, "label", "Read all labels.", f"They are {', '.join(chart.labels)}."),
+        (1, "value", "Read all numbers.", f"They are {', '.join(map(str, chart.values))}."),
+        (1, "title", "Read the title.", f"It is {title(chart)}."),
+        (3, "extreme", "Highest?", highest),
+        (3, "extreme", "Lowest?", lowest),
+        (2, "order", "Sort the values.", put_in_order(chart.values, 1)),
+        (1, "count", "How many?", count),
+        (2, "compare", f"Is {label} more than {rival}?", f"Here {beside(shown, bar)}."),
+        (1, "count", f"How many above {limit}?", f"Here {count_beyond(chart, limit, 1)}."),
+        (1, "count", f"How many below {limit}?", f"Here {count_beyond(chart, limit, -1)}."),
     ]
     if chart.kind != LINE:
-        asked += [("color", f"Color of {label}?", f"It is {shade}.")] * 2
-        asked.append(("color", "Read all colors.", f"They are {', '.join(chart.colors)}."))
-    kind, question, answer = rng.choice(asked)
+        asked.append((2, "color", f"Color of {label}?", f"It is {shade}."))
+        asked.append((1, "color", "Read all colors.", f"They are {', '.join(chart.colors)}."))
+    _, kind, question, answer = rng.choices(asked, [often for often, *_ in asked])[0]
     return [Turn(question, answer, kind, DRILL)]

@@ -6,7 +6,7 @@ from family import CAPTION, CHART, DRILL, GENERAL, MULTI_TURN, REASONING, Family
 from shapes.scene import BACKGROUNDS, COLORS
 
 from charts import captions, conversations, drill, questions, reasoning
-from charts.dense import label, regions
+from charts.dense import label, mentions, regions
 from charts.scene import draw, make_scene
 from charts.words import GROUPS, QUANTITIES, SETTINGS
 
@@ -16,6 +16,7 @@ FAMILY = Family(
     draw=draw,
     label=label,
     regions=regions,
+    mentions=mentions,
     conversations={
         GENERAL: questions.ask_general,
         CHART: questions.ask,

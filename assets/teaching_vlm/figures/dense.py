@@ -10,7 +10,8 @@ from family import IGNORED, TOKEN_SIDE, Region
 from shapes.scene import COLUMNS, ROWS
 
 from figures.drawing import visible_parts
-from figures.scene import PEOPLE, Scene
+from figures.phrases import the, where
+from figures.scene import GARMENTS, PEOPLE, Scene
 
 COVERED = 0.15  # share of a token that a part must cover to name it (a glove fills a third of a token)
 SLIVER = 0.04  # share below which a part is not worth a word
@@ -85,8 +86,29 @@ def regions(scene: Scene) -> list[Region]:
         left, right = np.quantile(columns, MIDDLE)
         top, bottom = np.quantile(rows, KNOT if part[1] == "scarf" else MIDDLE)
         box = (left - MARGIN, top - MARGIN, right + MARGIN, bottom + MARGIN)
-        facts = {"thing": part[1], "column": scene.people[part[0]].place}
+        person = scene.people[part[0]]
+        facts = {"thing": part[1], "column": person.place, "person": person.kind}
         if (color := color_of(scene, part)) is not None:
             facts["color"] = color
         found.append(Region(tuple(float(side) for side in box), facts))
+    return found
+
+
+def mentions(scene: Scene) -> dict[str, dict[str, str]]:
+    """'The hat of the woman' and, where nobody else has one, 'hat'; who stands where; what someone holds."""
+    found: dict[str, dict[str, str]] = {}
+    wearers = Counter(garment.kind for person in scene.people for garment in person.garments)
+    for person in scene.people:
+        held = labels.NOTHING if person.held is None else person.held.kind
+        found[person.kind] = {"column": person.place, "thing": held}
+        found[f"person {where(person)}"] = {"person": person.kind, "thing": held}
+        for kind in GARMENTS:
+            garment = person.wears(kind)
+            facts = {"color": labels.NOTHING if garment is None else garment.color}
+            for whose in (the(person), f"the person {where(person)}"):
+                found[f"{kind} of {whose}"] = facts
+            if garment is not None and wearers[kind] == 1:
+                found[kind] = {**facts, "person": person.kind}
+        if person.held is not None:
+            found[held] = {"person": person.kind, "color": person.held.color}
     return found

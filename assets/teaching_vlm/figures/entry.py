@@ -5,7 +5,7 @@ from language import NUMBERS
 from shapes.scene import BACKGROUNDS, COLORS, COLUMNS, SHAPES
 
 from figures import conversations
-from figures.dense import label, regions
+from figures.dense import label, mentions, regions
 from figures.drawing import draw
 from figures.phrases import BODY
 from figures.scene import GARMENTS, HELD, PEOPLE, make_scene
@@ -16,6 +16,7 @@ FAMILY = Family(
     draw=draw,
     label=label,
     regions=regions,
+    mentions=mentions,
     conversations={
         GENERAL: conversations.general,
         CAPTION: conversations.caption,

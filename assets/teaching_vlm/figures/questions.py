@@ -235,7 +235,7 @@ ASKERS = (
 )  # fmt: skip
 POINTING = (
     color, color, color_by_place, color_by_place, body, on_the_body, who_wears_color, who_wears, count, wears, lower,
-    upper, in_color, in_color, is_color, is_there, holds, who_stands,
+    upper, in_color, in_color, in_color, dressed, dressed, is_color, is_there, holds, holds, who_holds, who_stands,
 )  # fmt: skip
 
 

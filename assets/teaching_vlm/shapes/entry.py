@@ -3,7 +3,7 @@
 from family import Family
 
 from shapes.conversations import CONVERSATIONS
-from shapes.labels import label, regions
+from shapes.labels import label, mentions, regions
 from shapes.scene import BACKGROUNDS, COLORS, COLUMNS, ROWS, SHAPES, SIZES, draw, make_scene
 
 FAMILY = Family(
@@ -20,4 +20,5 @@ FAMILY = Family(
         "backgrounds": frozenset(BACKGROUNDS),
     },
     regions=regions,
+    mentions=mentions,
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from family import IGNORED, TOKEN_SIDE, Region
 from labels import CLASSES, NOTHING
 
-from shapes.scene import CELL_SIZE, PICTURE_SIZE, Scene, Thing
+from shapes.scene import CELL_SIZE, COLUMNS, PICTURE_SIZE, ROWS, Scene, Thing
 
 SIDE = PICTURE_SIZE // TOKEN_SIDE  # picture tokens a side
 SLIVER, COVERED = 0.01, 0.2  # shares of a thing's bounding box
@@ -50,6 +52,23 @@ def label(scene: Scene) -> dict[str, np.ndarray]:
         labels["column"].append(grid_column)
         labels["background"].append(CLASSES["background"].index(scene.background))
     return {name: np.array(values) for name, values in labels.items()}
+
+
+def mentions(scene: Scene) -> dict[str, dict[str, str]]:
+    """'The circle' where there is one only, 'the red circle' where one only is red: the thing's other facts."""
+    names = {thing: (thing.shape, f"{thing.color} {thing.shape}") for thing in scene.things}
+    often = Counter(name for both in names.values() for name in both)
+    return {
+        name: {
+            "color": thing.color,
+            "size": thing.size,
+            "row": ROWS[thing.row],
+            "column": COLUMNS[thing.column],
+        }
+        for thing, both in names.items()
+        for name in both
+        if often[name] == 1
+    }
 
 
 def regions(scene: Scene) -> list[Region]:

@@ -46,3 +46,17 @@ def regions(scene: Lettered) -> list[Region]:
                 facts["value"] = price
             found.append(Region((0, top, scene.size[0], top + TOKEN_SIDE), facts))
     return found
+
+
+def mentions(scene: Lettered) -> dict[str, dict[str, str]]:
+    """A word that is printed once means its place among the lines, an item of a receipt its price as well."""
+    found = {}
+    for number, line in enumerate(scene.lines, 1):
+        for word in line:
+            if word.isalpha() and scene.words.count(word) == 1:
+                found[word] = {"line": NUMBERS[number]}
+    for order, (item, price) in enumerate(scene.items, 1):
+        found[item]["order"] = NUMBERS[order]
+        if price in CLASSES["value"]:
+            found[item]["value"] = price
+    return found

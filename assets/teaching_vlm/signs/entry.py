@@ -6,7 +6,7 @@ from family import CAPTION, DRILL, GENERAL, MULTI_TURN, REASONING, TEXT, Family
 from shapes.scene import BACKGROUNDS, COLORS
 
 from signs import captions, conversations, drill, questions, reasoning
-from signs.dense import label, regions
+from signs.dense import label, mentions, regions
 from signs.drawing import draw
 from signs.scene import make_scene
 from signs.words import FACT_WORDS, UNITS
@@ -17,6 +17,7 @@ FAMILY = Family(
     draw=draw,
     label=label,
     regions=regions,
+    mentions=mentions,
     conversations={
         GENERAL: questions.ask_general,
         TEXT: questions.ask,
