@@ -192,7 +192,7 @@ def test_packed_conversations_score_as_if_asked_alone(processor, packer, model):
     batch = packer.batch("packed", 1, {"shapes": 1.0}, {CAPTION: 1.0, DRILL: 1.0}, True)
     learner = Learner(packer.architecture, model, processor.tokenizer)
     with torch.no_grad():
-        _, _, packed, _ = learner.text_loss(learner.encode_pictures(batch), batch)
+        *_, told = learner.text_loss(learner.encode_pictures(batch), batch)
     model.set_attn_implementation("sdpa")
     rng = random.Random("packed")
     rng.choices(["shapes"], [1.0])
@@ -213,7 +213,7 @@ def test_packed_conversations_score_as_if_asked_alone(processor, packer, model):
         labels = batch.labels[0][at]
         kept = labels != IGNORED
         losses.append(torch.nn.functional.cross_entropy(scores[kept], labels[kept], reduction="none"))
-    assert packed == pytest.approx(torch.cat(losses).mean().item(), abs=1e-3)
+    assert told["loss"] == pytest.approx(torch.cat(losses).mean().item(), abs=1e-3)
 
 
 def test_the_same_seed_packs_the_same_batch(packer):
