@@ -44,14 +44,18 @@ class SurvivalTable:
     def __init__(self) -> None:
         self._searched = np.zeros((2, NUM_SOURCES * len(_ORDER_BINS)))  # accepted, seen
         self._copied = np.zeros((2, _NUM_MATCH_BINS * _NUM_PLACE_BINS))
-        #: Mean survival of the first, second, ... node over the stream's passes, a missing node's being 0.
+        #: Mean survival of the first, second, ... node over the passes that searched so far, a missing node's being 0.
         self._typical = np.zeros(_NUM_TYPICAL)
-        self._num_passes = np.zeros(1)
+        self._num_passes = np.zeros(_NUM_TYPICAL)
         self.pace = NO_PACE
 
-    def of_pass(self, sources: np.ndarray) -> np.ndarray:
-        """What a budget is chosen by: `of_searched`, drawn towards the survival in the passes seen so far."""
-        return _drawn_survival(self._searched, sources, self._typical, self._num_passes)
+    def of_pass(self, sources: np.ndarray, num_nodes: int) -> np.ndarray:
+        """What a budget is chosen by: `of_searched`, drawn towards the survival in the passes seen so far.
+
+        Nodes beyond those of `sources` were not searched: they are taken to be as in the passes seen, and to be as good
+        as any where there were none. float64 [num_nodes].
+        """
+        return _drawn_survival(self._searched, sources, num_nodes, self._typical, self._num_passes)
 
     def of_searched(self, sources: np.ndarray) -> np.ndarray:
         """Estimated probability of acceptance of the first n nodes of a search, float64 [n].
@@ -66,13 +70,19 @@ class SurvivalTable:
         return _copied_survival(self._copied, match_length, depths)
 
     def observe(
-        self, tree: DraftTree, sources: np.ndarray, match_length: int, accepted_indices: np.ndarray
+        self,
+        tree: DraftTree,
+        sources: np.ndarray,
+        num_asked: int,
+        match_length: int,
+        accepted_indices: np.ndarray,
     ) -> None:
         """Learn which nodes of a verified tree were accepted.
 
         Args:
             tree: searched and copied nodes.
             sources: as in `of_searched`, by `pop_orders`: that of the root comes first and does not count.
+            num_asked: nodes that the search was asked for; those it did not find are missing.
             match_length: of the copied continuation.
             accepted_indices: packed indices of the accepted nodes.
         """
@@ -85,6 +95,7 @@ class SurvivalTable:
             tree.depths,
             tree.is_suffix,
             sources,
+            num_asked,
             match_length,
             accepted_indices,
         )
@@ -133,10 +144,15 @@ def _searched_survival(table, sources):
 
 
 @jit
-def _drawn_survival(table, sources, typical, num_passes):
-    survival = _searched_survival(table, sources)
-    if num_passes[0] > 0:
-        for i in range(min(len(survival), len(typical))):
+def _drawn_survival(table, sources, num_nodes, typical, num_passes):
+    survival = np.empty(num_nodes)
+    known = min(num_nodes, len(sources))
+    survival[:known] = _searched_survival(table, sources[:known])
+    for i in range(num_nodes):
+        is_seen = i < len(typical) and num_passes[i] > 0
+        if i >= known:
+            survival[i] = typical[i] if is_seen else prior_survival(i + 1, NUM_SOURCES - 1)
+        elif is_seen:
             survival[i] += _TYPICAL_SHARE * (typical[i] - survival[i])
     return survival
 
@@ -160,13 +176,14 @@ def _learn(
     depths,
     is_suffix,
     sources,
+    num_asked,
     match_length,
     accepted_indices,
 ):
     survival = _searched_survival(searched, sources[1:])
-    num_passes[0] += 1
-    step = max(_TYPICAL_STEP, 1.0 / num_passes[0])
-    for i in range(len(typical)):
+    for i in range(min(num_asked, len(typical))):
+        num_passes[i] += 1
+        step = max(_TYPICAL_STEP, 1.0 / num_passes[i])
         typical[i] += step * ((survival[i] if i < len(survival) else 0.0) - typical[i])
     kept = np.exp(-1.0 / _MEMORY)
     num_accepted = 0

@@ -142,21 +142,30 @@ def test_a_pass_is_judged_between_what_its_own_rows_say_and_what_passes_are_like
     rng = np.random.default_rng(4)
     table = SurvivalTable()
     unsure, sure = np.full(10, 1), np.full(10, 3)
-    assert np.array_equal(table.of_pass(sure), table.of_searched(sure))
+    assert np.array_equal(table.of_pass(sure, 10), table.of_searched(sure))
     own = []
     for _ in range(30):
         sources = unsure if rng.random() < 0.5 else sure
         own.append(table.of_searched(sources))
-        table.observe(root_only_tree(0), np.append(0, sources), 0, np.empty(0, np.int64))
+        table.observe(root_only_tree(0), np.append(0, sources), 10, 0, np.empty(0, np.int64))
     typical = np.mean(own, axis=0)
     for sources in (unsure, sure):
-        assert table.of_pass(sources) == pytest.approx(0.2 * table.of_searched(sources) + 0.8 * typical)
+        assert table.of_pass(sources, 10) == pytest.approx(0.2 * table.of_searched(sources) + 0.8 * typical)
     # Nodes that a search did not make count as never accepted.
-    table.observe(root_only_tree(0), np.zeros(1, np.int64), 0, np.empty(0, np.int64))
-    assert np.all(table.of_pass(sure) < 0.2 * table.of_searched(sure) + 0.8 * typical)
+    table.observe(root_only_tree(0), np.zeros(1, np.int64), 10, 0, np.empty(0, np.int64))
+    assert np.all(table.of_pass(sure, 10) < 0.2 * table.of_searched(sure) + 0.8 * typical)
+    # Nodes that it was not asked for stay as they were seen, and count as that where they are not searched.
+    before = table.of_pass(sure, 10)
+    table.observe(root_only_tree(0), np.append(0, sure[:4]), 4, 0, np.empty(0, np.int64))
+    assert np.all(table.of_pass(sure, 10)[:4] > before[:4])
+    assert np.array_equal(table.of_pass(sure, 10)[4:], before[4:])
+    unsearched = table.of_pass(sure[:4], 12)
+    assert unsearched[:4] == pytest.approx(table.of_pass(sure, 10)[:4])
+    assert unsearched[4:10] == pytest.approx((before - 0.2 * table.of_searched(sure))[4:] / 0.8)
+    assert unsearched[10:] == pytest.approx([prior_survival(11, 3), prior_survival(12, 3)])
     copied = table.copy()
-    table.observe(root_only_tree(0), np.append(0, sure), 0, np.empty(0, np.int64))
-    assert not np.array_equal(copied.of_pass(sure), table.of_pass(sure))
+    table.observe(root_only_tree(0), np.append(0, sure), 10, 0, np.empty(0, np.int64))
+    assert not np.array_equal(copied.of_pass(sure, 10), table.of_pass(sure, 10))
 
 
 def test_copied_nodes_are_learned_by_match_and_place_apart_from_searched_ones() -> None:
@@ -176,7 +185,7 @@ def test_copied_nodes_are_learned_by_match_and_place_apart_from_searched_ones() 
     shares = np.array([0.8, 0.1, 0.3])
     for _ in range(3000):
         accepted = 1 + np.flatnonzero(rng.random(3) < shares)
-        table.observe(tree, np.array([0, 3, 0, 0]), 5, accepted)
+        table.observe(tree, np.array([0, 3, 0, 0]), 1, 5, accepted)
     assert table.of_copied(5, np.array([1, 2])) == pytest.approx(shares[[0, 2]], abs=0.06)
     assert table.of_searched(np.array([3]))[0] == pytest.approx(shares[1], abs=0.06)
     depths = np.array([1, 2], np.int32)
@@ -194,7 +203,7 @@ def observe(table: SurvivalTable, orders: object, sources: object, is_accepted: 
             depths=np.array([0, 1], np.int32),
             is_suffix=np.zeros(2, np.bool_),
         )
-        table.observe(tree, by_order, 0, np.flatnonzero([False, is_one]))
+        table.observe(tree, by_order, len(by_order) - 1, 0, np.flatnonzero([False, is_one]))
 
 
 def run(cost: CostCurve, seed: int) -> tuple[tuple[int, ...], list[Iteration], RecapAutoDrafter]:
@@ -218,6 +227,30 @@ def test_free_rows_are_all_used_and_dear_ones_not_at_all() -> None:
     assert drafter.choice.num_nodes <= 63
     _, steep, _ = run(STEEP, 3)
     assert {iteration.num_nodes for iteration in steep} == {0}
+
+
+def test_a_search_goes_as_far_as_the_budget_and_little_further() -> None:
+    asked: list[int] = []
+
+    class Watched(RecapAutoDrafter):
+        def search(self, history: np.ndarray, max_nodes: int) -> tuple[np.ndarray, ...]:
+            asked.append(max_nodes)
+            return super().search(history, max_nodes)
+
+    for cost, seed in ((CostCurve((1, 68), (1.0, 6.0)), 3), (FREE, 4), (STEEP, 5)):
+        target = ScriptedTarget(40, random_scores(40, 2, seed), end_ids=[0], blocked_ids=[5])
+        drafter = Watched(RecapConfig(), Memories(40), target.blocked_ids, cost)
+        choices = []
+        for event in generate(target, drafter, Request(np.array([1, 5, 2, 3]), 60, 5)):
+            if isinstance(event, Iteration):
+                choices.append(drafter.choice.num_nodes)
+                assert choices[-1] <= asked[-1]
+        assert asked[0] == 63
+        if cost is STEEP:
+            assert set(asked[1:]) == {8}
+        if cost is FREE:
+            assert max(choices) > 40
+        asked.clear()
 
 
 def test_what_a_stopped_run_taught_is_forgotten() -> None:

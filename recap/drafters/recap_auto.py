@@ -17,12 +17,17 @@ from recap.survival import SurvivalTable
 from recap.tree import DraftTree, pack, path_contexts, root_only_tree
 from recap.verification import Outcome
 
+#: Nodes searched beyond the budget of the pass before, so that a budget can grow without searching twice.
+_MARGIN = 8
+
 
 class RecapAutoDrafter(RecapDrafter):
-    """Searches for `max_nodes` nodes, then keeps the first b that gain the most over the run's own pace.
+    """Keeps the first b of at most `max_nodes` searched nodes that gain the most over the run's own pace.
 
-    The copied continuation is inserted where its new nodes are worth their rows, too. Which nodes are accepted is
-    learned over the stream and kept with its memories.
+    A search costs time by the node, too. It goes little further than the last budget, as what later nodes are worth is
+    known from passes before; where a choice falls beyond what was searched, the search goes on to there. The copied
+    continuation is inserted where its new nodes are worth their rows, too. Which nodes are accepted is learned over the
+    stream and kept with its memories.
 
     Attributes:
         choice: what the last pass was chosen from; None before the first.
@@ -37,29 +42,43 @@ class RecapAutoDrafter(RecapDrafter):
         self.choice: Choice | None = None
         #: Source of each node of the last search, the root first, by the order in which it made them.
         self._sources = np.empty(0, np.int64)
+        #: Nodes that the last search was asked for, and those that the next one will be.
+        self._num_asked = self._num_to_ask = config.max_nodes
         self._match_length = 0
         # Compiled here, so that no measured pass pays for it.
         nowhere, root = np.int64(-1), (np.zeros(1, np.int64), np.full(1, -1, np.int32))
         _count_sources(memories.trigram, memories.bigram, memories.unigram, *root, nowhere, nowhere)
         one, table = np.ones(1, np.int64), SurvivalTable()
-        choose_budget(table.of_pass(one), self._seconds, table.pace)
+        choose_budget(table.of_pass(one, 1), self._seconds, table.pace)
         table.of_copied(1, np.ones(1, np.int32))
-        table.observe(root_only_tree(0), one, 0, one)
+        table.observe(root_only_tree(0), one, 1, 0, one)
 
     def draft(self, history: np.ndarray) -> DraftTree:
         """The part of the best-first tree that is worth its time, with the copied continuation where it is."""
-        searched = self.search(history, self.config.max_nodes)
-        token_ids, parents = searched[:2]
-        memories = self.memories
-        self._sources = _count_sources(
-            memories.trigram, memories.bigram, memories.unigram, token_ids, parents, *history_end(history)
-        )
-        survival = memories.survival.of_pass(self._sources[1:])
-        self.choice = choose_budget(survival, self._seconds, memories.survival.pace)
+        searched = self._search_for_budget(history)
         num_nodes = self.choice.num_nodes
         tree = tuple(part[: num_nodes + 1] for part in searched)
         self._match_length = self.suffix.match().length
         return self._with_worthy_copy(tree, num_nodes) if num_nodes > 0 else pack(*tree)
+
+    def _search_for_budget(self, history: np.ndarray) -> tuple[np.ndarray, ...]:
+        """A search that goes at least as far as the budget chosen by it; sets `choice`."""
+        memories, most = self.memories, self.config.max_nodes
+        while True:
+            self._num_asked = self._num_to_ask
+            searched = self.search(history, self._num_asked)
+            token_ids, parents = searched[:2]
+            self._sources = _count_sources(
+                memories.trigram, memories.bigram, memories.unigram, token_ids, parents, *history_end(history)
+            )
+            num_found = len(token_ids) - 1
+            survival = memories.survival.of_pass(
+                self._sources[1:], most if num_found == self._num_asked else num_found
+            )
+            self.choice = choose_budget(survival, self._seconds, memories.survival.pace)
+            self._num_to_ask = min(self.choice.num_nodes + _MARGIN, most)
+            if self.choice.num_nodes <= num_found:
+                return searched
 
     def _with_worthy_copy(self, searched: tuple[np.ndarray, ...], num_nodes: int) -> DraftTree:
         """The packed tree, with the copied continuation if its new nodes raise the expected tokens a second."""
@@ -78,7 +97,7 @@ class RecapAutoDrafter(RecapDrafter):
     ) -> np.ndarray:
         """As RECAP, and learn which nodes of which kind were accepted."""
         survival = self.memories.survival
-        survival.observe(tree, self._sources, self._match_length, outcome.accepted_indices)
+        survival.observe(tree, self._sources, self._num_asked, self._match_length, outcome.accepted_indices)
         survival.pace = survival.pace.after(len(outcome.committed_ids), self._seconds[tree.num_draft_nodes])
         return super().observe(history, tree, rows, outcome)
 
