@@ -1,4 +1,4 @@
-"""The rules of one verification pass: who attends to whom, where nodes stand, which path is accepted (Eq. 1)."""
+"""The rules of one verification pass: which path is accepted, and where a stop cuts it (Eq. 1)."""
 
 from __future__ import annotations
 
@@ -26,18 +26,6 @@ class Outcome(NamedTuple):
     target_selected_id: int | None
     committed_ids: np.ndarray
     stop_reason: StopReason | None
-
-
-@jit
-def ancestor_mask(parent_indices):
-    """bool [num_nodes, num_nodes]: entry [i, j] says that node i attends to node j, its ancestor or itself."""
-    num_nodes = len(parent_indices)
-    mask = np.zeros((num_nodes, num_nodes), np.bool_)
-    for i in range(num_nodes):
-        if parent_indices[i] >= 0:
-            mask[i] = mask[parent_indices[i]]
-        mask[i, i] = True
-    return mask
 
 
 @jit

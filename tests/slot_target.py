@@ -6,12 +6,13 @@ import itertools
 
 import numpy as np
 import oracles
+import torch
 
 from recap.rows import make_rows
 from recap.targets.base import Request, Scores
+from recap.targets.kv_cache import TreeMask
 from recap.targets.scripted import ScriptedTarget
 from recap.tree import DraftTree
-from recap.verification import ancestor_mask
 
 
 class SlotTarget(ScriptedTarget):
@@ -29,6 +30,8 @@ class SlotDecoding:
     def __init__(self, target: SlotTarget, request: Request, max_tree_nodes: int) -> None:
         self._target, self._max_tree_nodes = target, max_tree_nodes
         prompt = request.prompt_ids.tolist()
+        capacity = len(prompt) + request.max_new_tokens + max_tree_nodes
+        self._mask = TreeMask(max_tree_nodes, capacity, torch.float32)
         self.slots: list[tuple[int, int]] = list(enumerate(prompt))
         self._written: list[tuple[int, int]] = []
         eligible = [i for i, token in enumerate(prompt) if token not in target.blocked_ids]
@@ -47,11 +50,12 @@ class SlotDecoding:
 
     def verify(self, tree: DraftTree, want_all_scores: bool = False, want: object = ()) -> Scores:
         assert len(tree.token_ids) <= self._max_tree_nodes
-        mask = ancestor_mask(tree.parent_indices)
+        mask = self._mask.fill(tree.parent_indices, self.prefix_length)[0, 0].numpy() == 0
+        assert mask[:, : self.prefix_length].all()
         positions = (self.prefix_length + tree.depths).tolist()
         self._written = list(zip(positions, tree.token_ids.tolist(), strict=True))
         histories = []
-        for row in mask.tolist():
+        for row in mask[:, self.prefix_length :].tolist():
             seen = sorted([*self.slots, *itertools.compress(self._written, row)])
             assert [position for position, _ in seen] == list(range(len(seen)))
             histories.append([token for _, token in seen])

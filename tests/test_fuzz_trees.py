@@ -8,10 +8,11 @@ from collections import Counter
 import numpy as np
 import oracles
 import torch
+from tree_cases import ancestor_mask
 
 from recap.targets.kv_cache import TreeCache
 from recap.tree import DraftTree, pack_tree
-from recap.verification import ancestor_mask, verify_path
+from recap.verification import verify_path
 
 NUM_TOKENS = 12
 
@@ -71,7 +72,7 @@ def test_random_trees_equal_the_brute_force(is_full: bool) -> None:
         assert all(parent < node for node, parent in enumerate(parents))
 
         num_prefix = rng.choice((1, 2, 9))
-        assert ancestor_mask(tree.parent_indices).tolist() == oracles.ancestor_mask(parents)
+        assert ancestor_mask(tree.parent_indices, num_prefix).tolist() == oracles.ancestor_mask(parents)
         assert (num_prefix + tree.depths).tolist() == oracles.positions(parents, num_prefix)
 
         choices = random_choices(rng, tokens, parents)

@@ -22,12 +22,12 @@ from oracles import (
     scaled,
     walk,
 )
-from tree_cases import assert_same_tree, built, config_of, expander, random_continuation
+from tree_cases import ancestor_mask, assert_same_tree, built, config_of, expander, random_continuation
 
 from recap.config import RecapConfig
 from recap.memory import Memories
 from recap.search import TreeBuilder
-from recap.verification import accepted_path, ancestor_mask
+from recap.verification import accepted_path
 
 
 def test_search_fusion_acceptance_and_gather_equal_the_oracles_on_random_memories() -> None:

@@ -13,6 +13,7 @@ import oracles
 import pytest
 import torch
 from oracles import cut_block, gather, positions, random_parents, scaled, walk
+from tree_cases import ancestor_mask
 
 from recap.config import RecapConfig
 from recap.drafters.recap import RecapDrafter
@@ -21,7 +22,7 @@ from recap.rows import make_rows
 from recap.targets.kv_cache import TreeCache
 from recap.targets.scoring import score_positions
 from recap.tree import DraftTree, pack_tree
-from recap.verification import Outcome, accepted_path, ancestor_mask, verify_path
+from recap.verification import Outcome, accepted_path, verify_path
 
 CASES = Path(__file__).parent / "cases"
 STOP_CASES: list[dict[str, Any]] = json.loads((CASES / "toy_stop_cases.json").read_text())
@@ -53,7 +54,7 @@ def test_a_node_sees_itself_and_its_ancestors_alone() -> None:
     rng = random.Random(61)
     for _ in range(scaled(500, 10)):
         parents = random_tree(rng).parent_indices
-        mask = ancestor_mask(parents)
+        mask = ancestor_mask(parents, rng.choice((0, 1, 9)))
         graph = nx.DiGraph([(int(parent), node) for node, parent in enumerate(parents) if parent >= 0])
         graph.add_node(0)
         for node in range(len(parents)):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import oracles
+import torch
 from bridges import fill
 from oracles import SPECIFICITY_PRIORS, Case, DictMemories, PackedTree, Row, SearchRules, confidence_of
 from scripted_runs import paths_of
@@ -15,6 +16,7 @@ from scripted_runs import paths_of
 from recap.config import RecapConfig
 from recap.memory import Memories
 from recap.search import TreeBuilder
+from recap.targets.kv_cache import TreeMask
 from recap.tree import DraftTree
 
 
@@ -87,3 +89,12 @@ def made_paths_of(tree: DraftTree) -> list[tuple[int, ...]]:
     """Token paths of the nodes without the root, in the order in which they were made."""
     paths = [(), *paths_of(tree)]
     return [paths[node] for node in np.argsort(tree.pop_orders).tolist()][1:]
+
+
+def ancestor_mask(parent_indices: np.ndarray, prefix_length: int = 0) -> np.ndarray:
+    """bool [num_nodes, num_nodes]: which nodes see which, by the mask that a target gives to its model."""
+    num_nodes = len(parent_indices)
+    mask = TreeMask(num_nodes, prefix_length + num_nodes, torch.float32)
+    seen = mask.fill(parent_indices, prefix_length)[0, 0].numpy() == 0
+    assert seen[:, :prefix_length].all()
+    return seen[:, prefix_length:]
