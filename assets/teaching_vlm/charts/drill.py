@@ -7,8 +7,29 @@ import random
 from family import DRILL
 from language import NUMBERS, ORDINALS, Turn
 
-from charts.phrases import beside, climb, count_beyond, count_marks, pairs, put_in_order, ranked, title
+from charts.phrases import (
+    beside,
+    climb,
+    count_beyond,
+    count_marks,
+    minus,
+    pairs,
+    plus,
+    put_in_order,
+    ranked,
+    title,
+)
 from charts.scene import LINE, Chart
+
+
+def _sums(rng: random.Random, chart: Chart) -> tuple[str, str]:
+    """An addition and a subtraction: what two numbers make has to be known by heart, and no picture shows it."""
+    total, more = chart.unit * rng.randint(1, rng.choice((19, 60))), chart.unit * rng.randint(1, 19)
+    low, high = sorted(chart.unit * step for step in rng.sample(range(1, 20), 2))
+    return (
+        f"What are {total} plus {more} and {high} minus {low}?",
+        f"{plus(total, more)}, and {minus(high, low)}.",
+    )
 
 
 def drill(rng: random.Random, chart: Chart) -> list[Turn]:
@@ -35,6 +56,7 @@ def drill(rng: random.Random, chart: Chart) -> list[Turn]:
         (2, "compare", f"Is {label} more than {rival}?", f"Here {beside(shown, bar)}."),
         (1, "count", f"How many above {limit}?", f"Here {count_beyond(chart, limit, 1)}."),
         (1, "count", f"How many below {limit}?", f"Here {count_beyond(chart, limit, -1)}."),
+        (5, "sum", *_sums(rng, chart)),
     ]
     if chart.kind != LINE:
         asked.append((2, "color", f"Color of {label}?", f"It is {shade}."))

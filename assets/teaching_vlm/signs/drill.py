@@ -7,8 +7,18 @@ import random
 from family import DRILL
 from language import NUMBERS, Turn
 
-from signs.phrases import count_letters, count_up, say
-from signs.scene import LABEL, RECEIPT, Lettered
+from signs.phrases import add, count_letters, count_up, say, subtract
+from signs.scene import LABEL, RECEIPT, Lettered, dollars
+
+
+def _sums(rng: random.Random, scene: Lettered) -> tuple[str, str]:
+    """An addition and a subtraction of prices like those of the receipt."""
+    has_cents = "." in scene.lines[-1][1]
+    step = 50 if has_cents else 100
+    total, more = (dollars(step * rng.randint(1, most), has_cents) for most in (rng.choice((9, 30)), 9))
+    low, high = (dollars(step * count, has_cents) for count in sorted(rng.sample(range(1, 21), 2)))
+    question = f"What are {total} plus {more} and {high} minus {low}?"
+    return question, f"{add(scene, total, more)[0]}, and {subtract(scene, high, low)[0]}."
 
 
 def drill(rng: random.Random, scene: Lettered) -> list[Turn]:
@@ -26,6 +36,7 @@ def drill(rng: random.Random, scene: Lettered) -> list[Turn]:
             ("price", "Read the prices.", f"They are {', '.join(price for _, price in scene.items)}."),
             ("item", "Read the items.", f"They are {', '.join(item for item, _ in scene.items)}."),
             ("price", "Total?", f"It is {scene.lines[-1][1]}."),
+            *[("sum", *_sums(rng, scene))] * 3,
         ]
     else:
         position = rng.randrange(min(6, len(scene.words)))
