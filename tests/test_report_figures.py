@@ -85,9 +85,29 @@ def test_acceptance_bars_and_the_paper_s_diamonds(bench):
 
 
 def test_only_the_paper_s_own_budget_is_compared_with_the_paper():
-    assert paper_numbers.overall("recap") == paper_numbers.overall("recap@63") == (1.89, 2.77)
-    assert paper_numbers.overall("recap@16") is None
-    assert paper_numbers.overall("module:Class") is None
+    model = paper_numbers.MODEL
+    assert paper_numbers.overall("recap", model) == paper_numbers.overall("recap@63", model) == (1.89, 2.77)
+    for name in ("recap@16", "module:Class"):
+        assert paper_numbers.overall(name, model) is None
+        assert paper_numbers.speedup_by_topic(name, model) == {}
+
+
+def test_the_paper_s_own_model_of_the_family_stands_beside(bench):
+    assert paper_numbers.overall("recap", paper_numbers.model_for("teaching-llava")) == (1.59, 2.85)
+    report = copy.deepcopy(bench)
+    report["settings"]["model"] = "llava-hf/llava-v1.6-vicuna-7b-hf"
+    report["methods"] = {"sam": bench["methods"]["ar"]}
+    _, paper = acceptance_figure(report).to_plotly_json()["data"]
+    assert (list(paper["y"]), "LLaVA" in paper["name"]) == ([1.29], True)
+
+
+@pytest.mark.parametrize("model", paper_numbers.MMSPEC)
+def test_the_paper_s_overall_values_are_the_means_of_its_turns(model):
+    turns = (100, 100, 100, 100, 100, 223)
+    for rows in paper_numbers.MMSPEC[model].values():
+        for *topics, whole in rows:
+            mean = sum(count * value for count, value in zip(turns, topics, strict=True)) / sum(turns)
+            assert whole == pytest.approx(mean, abs=0.0101)
 
 
 def test_the_latency_line_ends_at_one_and_counts_every_unit(bench):

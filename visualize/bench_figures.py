@@ -49,8 +49,10 @@ def speedup_by_topic_figure(report: Report, theme: ThemeName = "light") -> Figur
             }
         )
     known = {topic for method in report["methods"].values() for topic in method["topics"]}
-    paper = {topic: value for topic, value in paper_numbers.RECAP_SPEEDUP_BY_TOPIC.items() if topic in known}
-    data += _paper_points(f"RECAP ({paper_numbers.MARK}, {paper_numbers.MODEL})", paper)
+    model = paper_numbers.model_for(report["settings"]["model"])
+    values = paper_numbers.speedup_by_topic("recap", model)
+    paper = {topic: value for topic, value in values.items() if topic in known}
+    data += _paper_points(f"RECAP ({paper_numbers.MARK}, {model})", paper)
     layout = _layout("speedup S; whisker P10 to P90", "") | {"barmode": "group"}
     layout["shapes"] = [_one_line()]
     return themed_figure(data, layout, theme)
@@ -69,8 +71,9 @@ def acceptance_figure(report: Report, theme: ThemeName = "light") -> Figure:
             "hovertemplate": "τ %{y:.2f}<extra></extra>",
         }
     ]
-    paper = {name: both[1] for name in names if (both := paper_numbers.overall(name)) is not None}
-    data += _paper_points(f"{paper_numbers.MARK}, {paper_numbers.MODEL}", paper)
+    model = paper_numbers.model_for(report["settings"]["model"])
+    paper = {name: both[1] for name in names if (both := paper_numbers.overall(name, model)) is not None}
+    data += _paper_points(f"{paper_numbers.MARK}, {model}", paper)
     return themed_figure(data, _layout("acceptance length τ", ""), theme)
 
 

@@ -1,4 +1,4 @@
-"""Command line of the benchmark: `run --json OUT`, `merge` for shards' reports, `cost`, `host`, `shapes` for a pass."""
+"""Command line of the benchmark: `run --json OUT`; `merge` and `gains` for reports; `cost`, `host` and `shapes`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, get_args
 
-from recap.bench import cost, host, shapes
+from recap.bench import cost, gains, host, shapes
 from recap.bench.checkpoint import Checkpoint, checkpoint_path, load_checkpoint, save_checkpoint
 from recap.bench.methods import PEERS
 from recap.bench.progress import Progress
@@ -38,6 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except RecapError as error:
         print(error, file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("Stopped.", file=sys.stderr)
+        return 130
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -106,7 +109,7 @@ def build_parser() -> argparse.ArgumentParser:
     merge_.add_argument("reports", nargs="+", type=Path, help="what `run --shard i/n --json` wrote, all n")
     merge_.add_argument("--json", type=Path, required=True, help="where the joined report goes")
     merge_.add_argument("--markdown", type=Path, help="where its tables go, too")
-    for command in PASS_COMMANDS.values():
+    for command in FIGURE_COMMANDS.values():
         command.add_command(commands)
     return parser
 
@@ -123,6 +126,8 @@ def run(options: argparse.Namespace) -> int:
     if options.shard:
         chosen = take_shard(chosen, options.shard)
     _check_writable([options.json, options.markdown])
+    if options.traces and options.traces.exists() and not options.traces.is_dir():
+        raise InputError(f"{options.traces} is a file; --traces needs a folder.")
     conversations = arrange(chosen.conversations, options.order)
     plan = (settings, options.model, options.dtype, conversations)
     partial = checkpoint_path(options.json)
@@ -141,6 +146,8 @@ def run(options: argparse.Namespace) -> int:
             progress.show(unit)
         partial.unlink(missing_ok=True)
     except KeyboardInterrupt:
+        if not results:  # a report that lies there already is worth more than an empty one
+            raise
         print(
             "Stopped; the report covers the units measured so far. --resume goes on from here.",
             file=sys.stderr,
@@ -159,10 +166,10 @@ def merge(options: argparse.Namespace) -> int:
     return 0
 
 
-def measure_pass(options: argparse.Namespace) -> int:
-    """The commands `cost`, `host` and `shapes`: what one pass takes. Raises RecapError."""
+def tell_figures(options: argparse.Namespace) -> int:
+    """The commands `cost`, `host` and `shapes` for one pass, and `gains` for reports. Raises RecapError."""
     _check_writable([options.json])
-    figures, table = PASS_COMMANDS[options.command].run_command(options)
+    figures, table = FIGURE_COMMANDS[options.command].run_command(options)
     if options.json:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
     print(table)
@@ -205,6 +212,8 @@ def _check_writable(paths: Sequence[Path | None]) -> None:
     for path in paths:
         if path and not path.parent.is_dir():
             raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
+        if path and path.is_dir():
+            raise InputError(f"{path} is a folder; name a file in it.")
 
 
 def _describe(options: argparse.Namespace, settings: BenchSettings, workload: Workload) -> dict[str, object]:
@@ -236,8 +245,8 @@ def _save_trace(target: BenchTarget, unit: MeasuredUnit, folder: Path) -> None:
     save_trace(trace, folder / f"{name}.json")
 
 
-PASS_COMMANDS = {"cost": cost, "host": host, "shapes": shapes}
-COMMANDS = {"run": run, "merge": merge, **dict.fromkeys(PASS_COMMANDS, measure_pass)}
+FIGURE_COMMANDS = {"gains": gains, "cost": cost, "host": host, "shapes": shapes}
+COMMANDS = {"run": run, "merge": merge, **dict.fromkeys(FIGURE_COMMANDS, tell_figures)}
 
 if __name__ == "__main__":
     sys.exit(main())

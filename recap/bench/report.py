@@ -154,10 +154,10 @@ def to_markdown(report: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             facts,
-            _table(["method", *(title for _, title, _ in columns)], overall),
+            markdown_table(["method", *(title for _, title, _ in columns)], overall),
             legend,
             "Speedup S by topic:",
-            _table(["method", *topics], by_topic),
+            markdown_table(["method", *topics], by_topic),
             "",
         ]
     )
@@ -220,6 +220,7 @@ def _cell(value: Any, form: Callable[[Any], str]) -> str:
     return "–" if value is None else form(value)
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table, all columns but the first one to the right."""
     rule = ["---", *("---:" for _ in header[1:])]
     return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, rule, *rows))
