@@ -6,7 +6,6 @@ Every call is a stream of its own: it starts with an empty U and leaves nothing 
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable
 from typing import Any
@@ -114,14 +113,14 @@ def _open_base64(picture: str) -> Picture | None:
         return None
     if not isinstance(picture, str) or len(picture) > 4 * MAX_PICTURE_BYTES // 3 + 4:
         raise InputError(
-            f"The picture must be a file of at most {MAX_PICTURE_BYTES / 1e6:.0f} MB as base64 text."
+            f"The picture must be a file of at most {MAX_PICTURE_BYTES // 1024**2} MB as base64 text."
         )
     try:
         data = base64.b64decode(picture, validate=True)
-        with limits.HEAVY_WORK:
-            return open_picture(data)
-    except binascii.Error as error:
+    except ValueError as error:  # also for letters beyond ASCII
         raise InputError("The picture must be a file as base64 text; this text is none.") from error
+    with limits.HEAVY_WORK:
+        return open_picture(data)
 
 
 def _record(

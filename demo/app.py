@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = build_parser().parse_args(arguments)
     for complaint in version_problems(ROOT / "requirements.txt"):
         print(complaint, file=sys.stderr)
-    problem = listening_problem(options.host, options.port)
+    problem = listening_problem(options.host, options.port) or folder_problem(options.traces)
     if problem:
         print(problem, file=sys.stderr)
         return 1
@@ -92,11 +92,16 @@ def listening_problem(host: str, port: int) -> str:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, UnicodeError) as error:
             if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
                 return f"Port {port} is taken; please choose another one, for example --port {port + 1}."
             return f"The page cannot listen at {host}, port {port}; please check --host and --port."
     return ""
+
+
+def folder_problem(traces: Path) -> str:
+    """Why no recorded runs can be offered from there, in one sentence; empty when they can."""
+    return "" if traces.is_dir() else f"There is no folder {traces}; please check --traces."
 
 
 def version_problems(requirements: Path) -> list[str]:

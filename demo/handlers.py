@@ -179,6 +179,8 @@ class Handlers:
             raise InputError(texts.PICTURE_OPENING)
         if session.picture_path is None:
             raise InputError(texts.PICTURE_GONE if sent_picture else texts.NO_PICTURE)
+        if not session.picture_path.exists():  # uploaded files are deleted in time
+            raise InputError(texts.PICTURE_GONE)
         question = check_question(question)
         nodes, new_tokens = check_nodes(nodes), check_new_tokens(new_tokens)
         with HEAVY_WORK:

@@ -139,6 +139,6 @@ def _title_of(path: Path) -> str:
     """The title alone; a file that cannot be read says why when somebody opens it."""
     try:
         title = json.loads(path.read_bytes())["title"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
     return title if isinstance(title, str) else ""

@@ -34,9 +34,12 @@ def read_opened(path: Path) -> KeptRun:
     """
     from visualize.report_page import parse_report
 
-    if path.stat().st_size > MAX_TRACE_BYTES:
-        raise TraceError(texts.TRACE_TOO_LARGE)
-    data = path.read_bytes()
+    try:
+        if path.stat().st_size > MAX_TRACE_BYTES:
+            raise TraceError(texts.TRACE_TOO_LARGE)
+        data = path.read_bytes()
+    except OSError as error:  # uploaded files are deleted in time
+        raise TraceError(texts.TRACE_GONE) from error
     report = parse_report(data)
     if report is not None:
         return keep_report(report, data)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from functools import wraps
 from typing import Any
 
 import gradio as gr
@@ -163,8 +165,18 @@ def _build_panel(handlers: Handlers, player: gr.HTML, lab: gr.HTML, models: Mode
         concurrency_limit=None,
         trigger_mode="multiple",
     )
-    stop.click(handlers.stop, None, None, **QUIET)
+    stop.click(_at_once(handlers.stop), None, None, **QUIET)
     clear.click(handlers.clear_memory, None, memory_note, **QUIET)
+
+
+def _at_once(handler: Callable[[gr.Request], None]) -> Callable[[gr.Request], Awaitable[None]]:
+    """The handler on the page's own loop: its threads may all be waiting for pictures to be opened."""
+
+    @wraps(handler)
+    async def on_loop(request: gr.Request) -> None:
+        handler(request)
+
+    return on_loop
 
 
 def _static_note(sentence: str) -> gr.HTML:

@@ -29,7 +29,7 @@ def prepare_reading(
 ) -> Callable[[Any, Callable[[], bool]], dict[str, Any] | None]:
     """What the model's thread is to do, as a function of the target and the stop flag; the files are read here.
 
-    The other picture is the first of `pictures` that is not the run's own.
+    The other picture is the first of `pictures` that is not the run's own and still there.
 
     Raises:
         InputError: the run is no longer kept or was not made here, or a picture is missing.
@@ -39,7 +39,8 @@ def prepare_reading(
     asked = kept.asked
     if not asked.picture_path.exists():
         raise InputError(texts.PICTURE_GONE)
-    other = next((path for path in pictures if path is not None and path != asked.picture_path), None)
+    others = (path for path in pictures if path is not None and path != asked.picture_path)
+    other = next((path for path in others if path.exists()), None)  # uploaded files are deleted in time
     if other is None:
         raise InputError(texts.NO_OTHER_PICTURE)
     with HEAVY_WORK:

@@ -95,6 +95,7 @@ NO_MODEL = "This page was started without a model: recorded runs play, new ones 
 MODEL_FAILED = "The model could not be loaded; please look at the terminal where the page was started."
 RUN_FAILED = "The run failed unexpectedly and left nothing behind; please try again."
 TRACE_FAILED = "it cannot be drawn; please record it again with this version."
+TRACE_GONE = "it is no longer here; please open it again."
 TRACE_TOO_LARGE = "it is larger than 48 MB; please record a shorter run."
 ANSWER_TOO_SHORT = (
     "The answer has one token only, so there is no pass to look at; please ask for a longer one."

@@ -33,6 +33,8 @@ _ROW_TENSORS: dict[str, tuple[str, type, tuple[int, ...]]] = {
     "batches": ("batches", np.int32, ()),
 }
 _SAMPLED_VALUES = 64
+#: Counters are kept as int32 beside every row; a file's leave them room to go on.
+_MAX_COUNTER = 2**30
 
 
 class Fingerprints(NamedTuple):
@@ -125,8 +127,9 @@ def _build_map(tensors: dict[str, np.ndarray], vocab_size: int) -> MapArrays:
 def _find_problem(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> str:
     """What is wrong with a file's contents, as a phrase; empty where nothing is."""
     for name in ("vocab_size", "request", "batch"):
-        if not metadata.get(name, "").isdecimal():
-            return f"no number {name}"
+        text = metadata.get(name, "")
+        if not text.isdecimal() or len(text) > len(str(_MAX_COUNTER)) or int(text) > _MAX_COUNTER:
+            return f"no usable {name}"
     vocab_size = int(metadata["vocab_size"])
     if not 1 <= vocab_size < MAX_VOCAB_SIZE:
         return f"vocab_size {vocab_size}"
@@ -142,6 +145,9 @@ def _find_problem(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> s
         return "keys out of range or order"
     if num_rows and (ids.min() < -1 or ids.max() >= vocab_size):
         return "token ids out of range"
+    for name in ("requests", "passes", "batches"):
+        if (tensors[name] < 0).any() or (tensors[name] > _MAX_COUNTER).any():
+            return f"{name} out of range"
     for name in ("probabilities", "confidences"):
         if not ((tensors[name] >= 0) & (tensors[name] <= 1.001)).all():
             return f"{name} out of range"

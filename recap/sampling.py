@@ -15,6 +15,9 @@ import numpy as np
 from recap.errors import InputError
 from recap.tree import DraftTree
 
+_NUMBERS = (int, float, np.integer, np.floating)
+_WHOLE_NUMBERS = (int, np.integer)
+
 
 class Chooser(Protocol):
     """Picks the next token of a text. Called once for each token, in the order of the text."""
@@ -37,27 +40,31 @@ class Sampler:
         self, temperature: float = 1.0, top_k: int | None = None, top_p: float = 1.0, seed: int = 0
     ) -> None:
         """Raises InputError for a value outside its range."""
-        if not 0 < temperature < float("inf"):
+        if not _is_number(temperature, _NUMBERS) or not 0 < temperature < float("inf"):
             raise InputError(
                 f"The temperature must be above 0 (leave sampling out for greedy decoding); got {temperature!r}."
             )
-        if top_k is not None and top_k < 1:
-            raise InputError(f"The number of tokens to draw from, top_k, must be at least 1; got {top_k!r}.")
-        if not 0 < top_p <= 1:
+        if top_k is not None and (not _is_number(top_k, _WHOLE_NUMBERS) or top_k < 1):
+            raise InputError(
+                f"The number of tokens to draw from, top_k, must be a whole number of at least 1; got {top_k!r}."
+            )
+        if not _is_number(top_p, _NUMBERS) or not 0 < top_p <= 1:
             raise InputError(
                 f"The probability to draw from, top_p, must be above 0 and at most 1; got {top_p!r}."
             )
-        if seed < 0:
-            raise InputError(f"The seed must be at least 0; got {seed!r}.")
+        if not _is_number(seed, _WHOLE_NUMBERS) or seed < 0:
+            raise InputError(f"The seed must be a whole number of at least 0; got {seed!r}.")
         self.temperature, self.top_k, self.top_p, self.seed = temperature, top_k, top_p, seed
         self._rng = np.random.default_rng(seed)
 
     def probabilities(self, scores: np.ndarray) -> np.ndarray:
         """float64 [V], what tokens are drawn with: temperature first, then top-k, then top-p."""
-        scaled = scores.astype(np.float64) / self.temperature
+        raw = scores.astype(np.float64)
+        with np.errstate(over="ignore"):  # at a temperature near 0 all but the highest scores become -inf
+            scaled = (raw - raw.max()) / self.temperature
         if self.top_k is not None and self.top_k < len(scaled):
             scaled[scaled < np.partition(scaled, -self.top_k)[-self.top_k]] = -np.inf
-        weights = np.exp(scaled - scaled.max())
+        weights = np.exp(scaled)
         weights /= weights.sum()
         if self.top_p < 1:
             falling = np.argsort(-weights, kind="stable")
@@ -70,6 +77,10 @@ class Sampler:
         """One draw; `history` does not matter. See `Chooser`."""
         cumulative = np.cumsum(self.probabilities(scores))
         return int(np.searchsorted(cumulative, self._rng.random() * cumulative[-1], side="right"))
+
+
+def _is_number(value: object, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, bool)
 
 
 def choose_along_path(

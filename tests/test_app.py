@@ -99,8 +99,9 @@ def test_a_missing_folder_has_no_runs_and_no_examples(tmp_path):
     assert load_examples(tmp_path / "none") == []
 
 
-def test_a_broken_first_run_does_not_keep_the_page_from_opening(tmp_path, caplog):
-    (tmp_path / "run.json").write_text("{")
+@pytest.mark.parametrize("text", ["{", "[" * 200_000], ids=["cut off", "nested without end"])
+def test_a_broken_first_run_does_not_keep_the_page_from_opening(tmp_path, caplog, text):
+    (tmp_path / "run.json").write_text(text)
     RecordedRuns(tmp_path).draw_first()
     assert "cannot be played" in caplog.text
 
@@ -252,9 +253,14 @@ def test_a_taken_port_is_one_sentence(capsys):
 
 
 def test_an_impossible_address_is_one_sentence(capsys):
-    for arguments in (["--port", "70000"], ["--host", "999.1.1.1"]):
+    for arguments in (["--port", "70000"], ["--host", "999.1.1.1"], ["--host", "a..b"]):
         assert app.main(arguments) == 1
         assert "please check --host and --port" in capsys.readouterr().err
+
+
+def test_a_folder_of_traces_that_is_not_there_is_one_sentence(tmp_path, capsys):
+    assert app.main(["--port", "0", "--traces", str(tmp_path / "none")]) == 1
+    assert capsys.readouterr().err == f"There is no folder {tmp_path / 'none'}; please check --traces.\n"
 
 
 def test_the_port_comes_from_the_environment_where_none_is_given(monkeypatch):

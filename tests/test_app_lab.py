@@ -137,6 +137,8 @@ def test_the_picture_in_the_panel_is_the_other_one_where_it_differs(picture, oth
     tab = Tab(make_page(SeeingTarget()), "a", picture)
     url = tab.run()["player"]["url"]
     assert read_again(tab, url)["lab"]["sentence"] == texts.NO_OTHER_PICTURE
+    tab.session.picture_path = other.with_name("deleted.png")
+    assert read_again(tab, url)["lab"]["sentence"] == texts.NO_OTHER_PICTURE
     tab.session.picture_path = other
     assert read_again(tab, url)["lab"]["kind"] == "done"
 

@@ -55,6 +55,8 @@ def test_the_command_writes_report_markdown_and_traces(toy_command, tmp_path, ca
         (["--methods", "x"], "no method called 'x'"),
         (["--strict"], "line 5"),
         (["--markdown", "/no/such/folder/report.md"], "does not exist"),
+        (["--markdown", "/"], "is a folder"),
+        (["--traces", __file__], "needs a folder"),
     ],
 )
 def test_a_known_error_is_one_sentence_and_exit_code_two(toy_command, capsys, arguments, sentence):
@@ -63,6 +65,24 @@ def test_a_known_error_is_one_sentence_and_exit_code_two(toy_command, capsys, ar
     message = capsys.readouterr().err.strip().splitlines()[-1]
     assert sentence in message
     assert "Traceback" not in message
+
+
+@pytest.mark.parametrize("where", ["load_target", "BenchRunner"])
+def test_a_run_stopped_before_its_first_unit_leaves_the_report_that_lies_there(
+    toy_command, monkeypatch, capsys, where
+):
+    _, before = toy_command("--methods", "recap@4")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    if where == "load_target":
+        monkeypatch.setattr(command_line, "load_target", interrupted)
+    else:
+        monkeypatch.setattr(command_line.BenchRunner, "run", interrupted)
+    code, after = toy_command("--methods", "recap@4")
+    assert (code, after) == (130, before)
+    assert capsys.readouterr().err.endswith("Stopped.\n")
 
 
 def test_an_interrupted_run_reports_the_units_it_finished_and_goes_on(

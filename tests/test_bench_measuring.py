@@ -83,6 +83,21 @@ def test_nobody_is_always_measured_first(monkeypatch):
     assert Counter(names[0] for names in rounds[1:]) == {"ar": 2, "recap@2": 2, "recap@4": 2}
 
 
+def test_the_warm_up_asks_the_first_question_that_can_be_asked(monkeypatch):
+    warmed = []
+    measure_ = EngineMethod.measure
+
+    def noting(self, request, is_recorded):
+        warmed.append(request.prompt_ids.tolist())
+        return measure_(self, request, is_recorded)
+
+    monkeypatch.setattr(EngineMethod, "measure", noting)
+    results = measure(["ar"], [talk(1, "unanswerable"), talk(2, "fine"), talk(3, "later")])
+    assert len(warmed) == 1 + 2
+    assert warmed[0] == warmed[1] != warmed[2]
+    assert results["1", 1, "ar"].error
+
+
 def test_a_failing_peer_is_counted_by_name_and_hurts_nobody_else():
     results = measure(["recap@8", *PEERS])  # the toy has no transformers model
     for (_, _, method), result in results.items():

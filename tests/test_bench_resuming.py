@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter, defaultdict, deque
 
 import numpy as np
 import pytest
@@ -66,13 +67,29 @@ def test_every_method_goes_on_from_its_own_state(tmp_path):
     assert all(result.error is None and result.identical for result in resumed.results)
 
 
+def test_the_state_of_a_drafter_from_elsewhere_may_lie_in_plain_containers(tmp_path):
+    path = tmp_path / "report.json.partial"
+    counted = Counter({3: 2})
+    state = {
+        "counts": counted,
+        "next": defaultdict(list, {1: [2]}),
+        "seen": {4},
+        "held": deque([np.arange(3)], 9),
+    }
+    save_checkpoint(Checkpoint((), (), 1, (), None, {"mine:Drafter": state}), path)
+    read = load_checkpoint(path, ()).method_states["mine:Drafter"]
+    assert (read["counts"], read["next"], read["seen"]) == (counted, {1: [2]}, {4})
+    assert read["next"][7] == []
+    assert read["held"][0].tolist() == [0, 1, 2]
+
+
 def test_a_checkpoint_of_another_run_or_a_foreign_file_is_one_sentence(tmp_path):
     path = tmp_path / "report.json.partial"
     assert load_checkpoint(path, ()) is None
     save_checkpoint(run_until(ToyTarget(), 1, plan=("p", 1)), path)
     with pytest.raises(InputError, match="other questions, methods or settings"):
         load_checkpoint(path, ("p", 2))
-    for foreign in (b"", b"no pickle", path.read_bytes()[:200], pickle.dumps(print)):
+    for foreign in (b"", b"no pickle", path.read_bytes()[:200], pickle.dumps(print), pickle.dumps(eval)):
         path.write_bytes(foreign)
         with pytest.raises(InputError, match="cannot be read as a stopped benchmark"):
             load_checkpoint(path, ("p", 1))

@@ -39,6 +39,18 @@ def test_the_small_stand_in_runs_the_whole_check(
     assert printed.rstrip().endswith("Same tokens.")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--new-tokens", "1"], "at least 2"),
+        (["--device", "abacus"], "The device 'abacus' cannot be used here"),
+    ],
+)
+def test_what_cannot_be_tried_is_one_sentence(arguments, sentence, capsys) -> None:
+    assert main(["shapes", "--tiny", *arguments]) == 2
+    assert sentence in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("model", list(shapes.SHAPES))
 def test_the_picture_s_request_is_read_as_the_library_reads_it(model: str) -> None:
     target = shapes.build_target(model, True, "float32", "cpu")

@@ -25,6 +25,13 @@ class MyDrafter(AutoregressiveDrafter):
         self.made_for = (vocab_size, frozenset(blocked_ids))
 
 
+class Unmakeable(MyDrafter):
+    """Wants something else."""
+
+    def __init__(self):
+        raise NotImplementedError
+
+
 class NoDrafter:
     """Has none of the methods."""
 
@@ -113,6 +120,19 @@ def test_reports_that_do_not_belong_together_are_one_sentence(run_shards, tmp_pa
         assert bad in capsys.readouterr().err
 
 
+def test_a_shard_that_was_stopped_or_overlaps_another_is_not_merged(run_shards):
+    first, second = (json.loads(path.read_text("utf-8")) for path in run_shards)
+    stopped = copy.deepcopy(second)
+    last = stopped["units"][-1]
+    stopped["units"] = [u for u in stopped["units"] if (u["id"], u["turn"]) != (last["id"], last["turn"])]
+    with pytest.raises(InputError, match=r"Shard 2/2 was stopped after . of its . units"):
+        merge_reports([first, stopped])
+    second["units"][0] = first["units"][0]
+    second["settings"]["num_units"] = 1
+    with pytest.raises(InputError, match="Two shards hold turn 1 of '1'"):
+        merge_reports([first, second])
+
+
 def test_a_drafter_from_elsewhere_is_measured_under_its_name():
     name = f"{__name__}:MyDrafter"
     results = measure([name, "recap@4"])
@@ -132,6 +152,13 @@ def test_a_drafter_from_elsewhere_is_measured_under_its_name():
 def test_a_drafter_that_is_none_is_refused_before_a_model_is_loaded(name, sentence):
     with pytest.raises(InputError, match=sentence):
         measure([name])
+
+
+def test_a_drafter_that_cannot_be_made_is_one_sentence():
+    with pytest.raises(
+        InputError, match=r"Unmakeable could not be made from \(vocab_size, blocked_ids\): TypeError"
+    ):
+        measure([f"{__name__}:Unmakeable"])
 
 
 def test_the_rows_of_u_are_counted_after_every_unit_and_never_shrink():

@@ -8,10 +8,11 @@ import random
 from types import SimpleNamespace
 
 import numpy as np
+import oracles
 import pytest
 import torch
 from oracles import scaled
-from scripted_runs import random_request, random_target
+from scripted_runs import known_scores, random_request, random_target
 from tiny_models import full_pass, picture, tiny_target
 
 from recap.counterfactual import __main__ as command_line
@@ -28,8 +29,10 @@ from recap.counterfactual.teacher_forcing import ForcedText, fit_picture, force_
 from recap.events import PredictionRow
 from recap.metrics import output_ids
 from recap.recording import RecordedRun, build_trace
-from recap.replay.passes import RecordedMemories
+from recap.replay.passes import RecordedMemories, last_three, replay_passes
 from recap.replay.trajectory import read_trajectory
+from recap.targets.base import Request
+from recap.targets.scripted import ScriptedTarget
 
 
 @pytest.fixture(scope="module")
@@ -90,11 +93,15 @@ def forced(rng, num_states, vocab_size):
 
 def test_dependence_change_support_and_anchors_follow_their_definitions():
     rng = random.Random(1)
-    num_eligible = 0
+    num_eligible = num_gains = 0
     for case in range(scaled(100)):
         vocab_size = rng.choice((12, 40))
-        target = random_target(rng, vocab_size)
-        run, trajectory = run_recap(target, random_request(rng, vocab_size))
+        if case % 2:
+            target, request = random_target(rng, vocab_size), random_request(rng, vocab_size)
+        else:  # a long text that depends on two tokens: rows found under them and under one differ
+            target = ScriptedTarget(vocab_size, known_scores(vocab_size, 2, case))
+            request = Request(np.arange(30) % 9, 150)
+        run, trajectory = run_recap(target, request)
         if not run.iterations:
             continue
         arrays = np.random.default_rng(case)
@@ -104,8 +111,9 @@ def test_dependence_change_support_and_anchors_follow_their_definitions():
             if rng.random() < 0.8:
                 texts[0].log_probabilities[state, trajectory.continuation_at(state)[0]] = -1e-3
         roots = {root.pass_index: root for root in diagnose_roots(trajectory, run, *texts)}
+        memories = replay_passes(trajectory, run, None)
         state = 0
-        for iteration in run.iterations:
+        for iteration, replayed in zip(run.iterations, memories, strict=True):
             full, mean, other = (text.log_probabilities[state].astype(float) for text in texts)
             choice = int(trajectory.continuation_at(state)[0])
             assert (iteration.index in roots) == (full.argmax() == choice)
@@ -113,10 +121,57 @@ def test_dependence_change_support_and_anchors_follow_their_definitions():
                 assert root.dependence == pytest.approx(full[choice] - max(mean[choice], other[choice]))
                 assert root.changes_with_mean == (mean.argmax() != choice)
                 assert root.changes_with_other == (other.argmax() != choice)
-                if root.contextual_support is not None:
+                expected = expected_support(trajectory, replayed, (full, mean, other))
+                found = (root.contextual_support, root.token_support, root.contextual_gain)
+                if expected is None:
+                    assert found == (None, None, None)
+                else:
+                    assert found == pytest.approx(expected, abs=1e-4)
                     num_eligible += 1
+                num_gains += bool(root.contextual_gain)
             state += len(iteration.committed_ids)
-    assert num_eligible > 0
+    assert num_eligible > num_gains > 0
+
+
+def expected_support(trajectory, replayed, texts):
+    """E of G and C's candidates, of U's, and the gain of the former's tree, by the oracles; None where not eligible."""
+    history = trajectory.history_at(replayed.state).tolist()
+
+    def expand_from(sources):
+        def expand(context):
+            found = replayed.memories.found(last_three(np.array(context)))
+            rows = [(s, as_row(found[s])) for s in sources if s in found]
+            return oracles.fuse(rows)
+
+        return expand
+
+    sides = [expand_from(sources) for sources in ("GC", "U")]
+    candidates = [[token for token, _ in side(history)] for side in sides]
+    count = min(map(len, candidates))
+    candidates = [ids[:count] for ids in candidates]
+    if count < 2 or len(set(candidates[0]) & set(candidates[1])) > count / 4:
+        return None
+    supports = []
+    for ids in candidates:
+        own, *others = (math.log(sum(math.exp(text[token]) for token in ids)) for text in texts)
+        supports.append(own - max(others))
+    ahead = tuple(trajectory.continuation_at(replayed.state).tolist())
+    rules = oracles.SearchRules(blocked_ids=trajectory.blocked_ids)
+    trees = [oracles.best_first_tree(history, side, rules)[0] for side in sides]
+    smallest = min(map(len, trees))
+    lengths = [
+        max(
+            (len(p.token_ids) for p in tree[:smallest] if p.token_ids == ahead[: len(p.token_ids)]), default=0
+        )
+        for tree in trees
+    ]
+    return (*supports, lengths[0] - lengths[1])
+
+
+def as_row(found):
+    is_token = found.token_ids >= 0
+    ids, probabilities = (tuple(a[is_token].tolist()) for a in (found.token_ids, found.probabilities))
+    return oracles.Row(ids, probabilities, found.confidence)
 
 
 def test_support_is_the_smaller_fall_of_the_candidates_total_mass():
@@ -168,7 +223,11 @@ def test_groups_and_quintiles_hold_every_root_once():
     assert [b["num_roots"] for b in bins] == [11, 11, 11, 10, 10]
     supports = [b["relative_support"] for b in bins]
     assert supports == sorted(supports)
-    assert all((b["contextual_share"] > 0.5) == (b["relative_support"] > 0) for b in (bins[0], bins[-1]))
+    ordered = sorted(roots, key=lambda root: root.contextual_support - root.token_support)
+    for part, start, end in ((bins[0], 0, 11), (bins[2], 22, 33), (bins[4], 43, 53)):
+        powers = [(math.exp(r.contextual_support), math.exp(r.token_support)) for r in ordered[start:end]]
+        shares = [contextual / (contextual + token) for contextual, token in powers]
+        assert part["contextual_share"] == pytest.approx(sum(shares) / len(shares))
     assert by_relative_support(roots[:4]) == []
     assert by_accepted_length([])["0"] == {"num_roots": 0, "change_rate": None, "dependence": None}
 
@@ -213,6 +272,7 @@ def test_the_command_writes_a_report_that_holds_together(files, monkeypatch, tin
     [
         ("none.png", "x.json", "40", "none.png"),
         ("2.png", "no/x.json", "40", "does not exist"),
+        ("2.png", ".", "40", "is a folder"),
         ("2.png", "x.json", "1", "one token only"),
     ],
 )

@@ -163,3 +163,15 @@ def test_8_passes_and_tree_are_taken_along(page, mount, tmp_path):
         name = form(node["token_id"])
         assert name in shown or any(name.startswith(text) for text in cut), name
     assert "<b>" not in texts["svg"]
+
+
+def test_the_tree_is_taken_along_from_the_compare_view_too(page, mount, tmp_path):
+    """There it has not been drawn yet."""
+    mount(step=STEP, view="compare", theme="dark")
+    press(page, "e")
+    with page.expect_download() as download:
+        page.get_by_test_id("recap-save-svg").click()
+    download.value.save_as(tmp_path / "svg")
+    assert (tmp_path / "svg").read_text(encoding="utf-8").count("<text") > len(
+        passes()[STEP - 1]["detail"]["nodes"]
+    )

@@ -9,6 +9,9 @@ from player_page import state, value
 
 pytestmark = pytest.mark.browser
 
+#: What a lesson's open question keeps as it is.
+HELD = ("run", "step", "substep", "node", "playing", "view")
+
 
 def test_a_question_is_answered_before_the_verdict(page, mount):
     question = {"text": "Who?", "choices": ["G", "U"], "answer": 1, "after": "U."}
@@ -21,15 +24,19 @@ def test_a_question_is_answered_before_the_verdict(page, mount):
     mount(lesson=lesson)
     assert page.locator(".rp-stage.rp-is-now").get_attribute("data-stage") == "grow"
     before = state(page)
-    press(page, "ArrowRight", "Shift+ArrowRight", "End", "PageDown", "Space")
-    assert {key: state(page)[key] for key in ("step", "substep", "playing")} == {
-        key: before[key] for key in ("step", "substep", "playing")
-    }
+    press(page, "ArrowRight", "Shift+ArrowRight", "End", "PageDown", "Space", "v")
+    page.locator(".rp-token").nth(2).click()
+    page.locator(".rp-stage[data-stage=verify]").click()
+    page.get_by_test_id("recap-same-text").click()
+    assert page.get_by_test_id("recap-run-select").is_disabled()
+    assert page.get_by_test_id("recap-tree").is_visible()
+    assert {key: state(page)[key] for key in HELD} == {key: before[key] for key in HELD}
     assert page.locator(".rp-bars i.rp-is-now b").first.is_hidden()
     tab_to(page, "[data-testid=recap-answer-1]")
     press(page, "Enter")
     assert page.get_by_test_id("recap-answer-told").inner_text() == "Right. U."
     press(page, "Enter")
+    assert page.get_by_test_id("recap-run-select").is_enabled()
     assert value(page, "recap-lesson-place") == 2
     assert page.locator(".rp-stage.rp-is-now").get_attribute("data-stage") == "commit"
     press(page, "PageUp")

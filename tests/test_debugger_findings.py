@@ -122,6 +122,64 @@ def test_the_memories_at_every_pass_are_as_many_rows_as_were_recorded(page, moun
     assert counts == [[size["trigram"], size["bigram"], size["unigram"]] for size in sizes]
 
 
+def test_what_u_brought_along_is_counted_as_an_earlier_request_wrote_it(page, mount):
+    run = trace().runs[RUN]
+    rows = tuple(replace(row, written_in_request=1 + index % 2) for index, row in enumerate(run.rows))
+    payload = build_payload(replace(trace(), runs=(trace().runs[0], replace(run, rows=rows))))
+    mount(payload=f"({json.dumps(payload)})")
+    proposed = earlier = 0
+    for record in passes():
+        nodes = record["detail"]["nodes"]
+        for index in record["accepted"]:
+            found = nodes[nodes[index]["parent"]]["retrieved"]
+            if nodes[index]["origin"] == "suffix":
+                continue
+            shares = []
+            for item in found:
+                listed = dict(zip(rows[item["row"]].token_ids, rows[item["row"]].probabilities, strict=True))
+                shares.append(item["weight"] * listed.get(nodes[index]["token_id"], 0.0))
+            best = found[shares.index(max(shares))]
+            proposed += best["source"] == "U"
+            earlier += best["source"] == "U" and best["row"] % 2 == 0
+    assert 0 < earlier < proposed
+    press(page, "2")
+    told = page.get_by_test_id("recap-carried").inner_text()
+    assert told.startswith(
+        f"U proposed {proposed} tokens of this text, {earlier} of them from rows of earlier"
+    )
+    mount()
+    press(page, "2")
+    assert (
+        ", none of them from rows of earlier requests." in page.get_by_test_id("recap-carried").inner_text()
+    )
+
+
+def test_places_are_told_as_english_does(page, mount):
+    mount()
+    told = {
+        1: "1st",
+        2: "2nd",
+        3: "3rd",
+        4: "4th",
+        11: "11th",
+        12: "12th",
+        13: "13th",
+        21: "21st",
+        22: "22nd",
+    }
+    told |= {
+        23: "23rd",
+        33: "33rd",
+        61: "61st",
+        63: "63rd",
+        101: "101st",
+        111: "111th",
+        113: "113th",
+        122: "122nd",
+    }
+    assert {place: page.evaluate("(n) => RecapPlayer.words.ordinal(n)", place) for place in told} == told
+
+
 def test_a_search_finds_rows_by_key_and_by_what_they_predict(page, mount):
     mount(step=STEP)
     press(page, "2")
@@ -142,6 +200,12 @@ def test_a_search_finds_rows_by_key_and_by_what_they_predict(page, mount):
     shown = section.locator("li").count()
     more = re.search(r"and (\d+) more", section.inner_text())
     assert shown + (int(more.group(1)) if more else 0) == expected
+    page.keyboard.press("Control+a")
+    keys = [
+        key[1:] for key in memory if len(key) > 2 and all(form(id_).startswith("\u00b7") for id_ in key[2:])
+    ]
+    page.keyboard.type("".join(form(id_) for id_ in keys[0]).replace("\u00b7", " ").strip())
+    assert section.locator("li").count() > 0, "a space is found as it is typed"
     page.keyboard.press("Control+a")
     page.keyboard.press("Delete")
 

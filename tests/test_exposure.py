@@ -13,9 +13,11 @@ import pytest
 from page_client import Visitor, scripted_page
 from PIL import Image
 
-from demo import app, texts
+from demo import api, app, texts
 from demo.api import ENDPOINT
 from demo.fair_use import RUNS_A_MINUTE
+from recap.errors import InputError
+from recap.pictures import MAX_PICTURE_BYTES
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +136,19 @@ def test_a_method_that_is_none_is_one_sentence(visitor, method):
     assert not is_answered
     assert "method" in told["error"]
     assert told["error"].endswith(".")
+
+
+@pytest.mark.parametrize("picture", ["é", "日本", "no base64!", "data:image/png;base64,AAAA", 5, [1]])
+def test_a_picture_that_is_no_base64_is_one_sentence(visitor, picture):
+    is_answered, told = visitor.ask_with_values([picture, "What?", "ar", 2, ""])
+    assert not is_answered
+    assert re.fullmatch(r"The picture must be a file (as|of at most 20 MB as) base64 text.*\.", told["error"])
+
+
+def test_a_picture_beyond_the_limit_is_refused_before_it_is_decoded(monkeypatch):
+    monkeypatch.setattr(api.base64, "b64decode", lambda *_, **__: pytest.fail("decoded"))
+    with pytest.raises(InputError, match="at most 20 MB"):
+        api._open_base64("A" * (4 * MAX_PICTURE_BYTES // 3 + 5))
 
 
 def test_examples_that_are_not_there_and_visitors_without_a_session_get_a_sentence(visitor):

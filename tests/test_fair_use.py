@@ -11,10 +11,15 @@ import pytest
 from page_runs import PageTarget, Tab, make_page
 
 from demo import texts
-from demo.fair_use import MAX_RUNS_OF_ONE_PROGRAM, RUNS_A_MINUTE, Asker, RunLimiter
+from demo.fair_use import MAX_RUNS_OF_ONE_PROGRAM, PROGRAMS_SHARE, RUNS_A_MINUTE, Asker, RunLimiter
 from demo.host import MAX_WAITING, ModelHost
+from demo.limits import MAX_QUESTION_CHARACTERS, NEW_TOKENS_RANGE, NODES_RANGE
 from demo.models import Models
+from demo.opened_files import MAX_TRACE_BYTES
+from demo.runs import MAX_RECORDED_NODES
 from recap.errors import InputError
+from recap.pictures import MAX_COSTLY_PIXELS, MAX_PICTURE_BYTES, MAX_PICTURE_PIXELS, MAX_PICTURE_SIDE
+from recap.pixels import MAX_MODEL_PIXELS
 
 
 class Clock:
@@ -154,4 +159,26 @@ def test_what_the_readme_states_is_what_holds():
     limits = (root / "README.md").read_text("utf-8").split("## Limits of the page")[1].split("\n## ")[0]
     guide = (root / "assets" / "guides" / "api.md").read_text("utf-8")
     assert f"{RUNS_A_MINUTE} runs a minute" in " ".join(limits.split())
+    table = "".join(line for line in limits.splitlines(keepends=True) if line.startswith("|"))
+    stated = [float(number.replace(",", "")) for number in re.findall(r"\d+(?:[.,]\d+)?", table)]
+    assert stated == [
+        MAX_PICTURE_BYTES / 1024**2,
+        MAX_PICTURE_SIDE,
+        MAX_PICTURE_PIXELS / 1e6,
+        MAX_COSTLY_PIXELS["WEBP"] / 1e6,
+        MAX_COSTLY_PIXELS["progressive JPEG"] / 1e6,
+        MAX_MODEL_PIXELS // 10**5 / 10,
+        MAX_QUESTION_CHARACTERS,
+        NEW_TOKENS_RANGE[1],
+        NODES_RANGE[1],
+        MAX_RECORDED_NODES,
+        MAX_TRACE_BYTES / 1024**2,
+        1,
+        MAX_WAITING,
+        MAX_WAITING * PROGRAMS_SHARE,
+        MAX_WAITING,
+        MAX_RUNS_OF_ONE_PROGRAM,
+        RUNS_A_MINUTE,
+        2,
+    ]
     assert f"{RUNS_A_MINUTE} calls a minute" in " ".join(guide.split())

@@ -50,14 +50,8 @@ def text_model(kind: str) -> torch.nn.Module:
 
 def new_cache(config: object) -> TreeCache:
     head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return TreeCache(
-        config.num_hidden_layers,
-        config.num_key_value_heads,
-        head_dim,
-        400,
-        torch.float32,
-        torch.device("cpu"),
-    )
+    devices = [torch.device("cpu")] * config.num_hidden_layers
+    return TreeCache(devices, config.num_key_value_heads, head_dim, 400, torch.float32)
 
 
 def random_tree(rng: np.random.Generator, num_nodes: int) -> DraftTree:

@@ -52,7 +52,7 @@ def random_choices(rng: random.Random, tokens: list[int], parents: list[int]) ->
 def kept_entries(tree: DraftTree, num_prefix: int, accepted: np.ndarray) -> list[int]:
     """Numbers of the cache entries that are left, after a pass over the tree, in a cache whose entries are numbered."""
     num_entries = num_prefix + len(tree.token_ids)
-    cache = TreeCache(1, 1, 1, num_entries, torch.float32, torch.device("cpu"))
+    cache = TreeCache([torch.device("cpu")], 1, 1, num_entries, torch.float32)
     numbers = torch.arange(num_entries, dtype=torch.float32).reshape(1, -1, 1)
     cache.write(0, numbers[:, :num_prefix], numbers[:, :num_prefix])
     cache.append(num_prefix)

@@ -82,6 +82,8 @@ BROKEN = {
     "ids below": lambda t: t | {"token_ids": t["token_ids"] - np.int32(80)},
     "probabilities": lambda t: t | {"probabilities": t["probabilities"] * np.float32(np.nan)},
     "confidences": lambda t: t | {"confidences": t["confidences"] + np.float32(2)},
+    "counters below": lambda t: t | {"requests": t["requests"] - np.int32(2)},
+    "counters beyond": lambda t: t | {"batches": t["batches"] + np.int32(2**30)},
     "shape": lambda t: t | {"confidences": t["confidences"][:-1].copy()},
     "dtype": lambda t: t | {"requests": t["requests"].astype(np.float32)},
     "missing": lambda t: {name: value for name, value in t.items() if name != "passes"},
@@ -101,7 +103,10 @@ def test_broken_contents_are_refused(tmp_path: Path, damage: str) -> None:
     save_file(BROKEN[damage](tensors), path, metadata=metadata)
     with pytest.raises(InputError, match=r"is broken \(.*\); start without it"):
         load_unigram(path, OURS)
-    for name, value in (("batch", "-4"), ("vocab_size", "0"), ("request", "")):
+    for name, value in (
+        *(("batch", "-4"), ("vocab_size", "0"), ("request", "")),
+        *(("batch", str(2**31)), ("request", "9" * 30), ("vocab_size", "9" * 5000)),
+    ):
         save_file(tensors, path, metadata=metadata | {name: value})
         with pytest.raises(InputError, match="is broken"):
             load_unigram(path, OURS)

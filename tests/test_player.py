@@ -214,6 +214,53 @@ def test_stages_grow_the_tree_node_by_node_and_keep_the_verdict_for_later(page, 
     assert state(page)["step"] == 20
 
 
+def test_before_the_verdict_no_slot_is_kept_for_the_target_s_token(page, mount):
+    """An empty row would tell that the tree lacks the token, and where."""
+    alone = page.evaluate(
+        """(payload) => eval(payload).runs[1].passes.filter(({ tree }) => {
+            const rows = (name) => tree.find((item) => item.name === name)?.y ?? [];
+            const isAlone = (row) => !rows("nodes").includes(row) && row < Math.max(...rows("nodes"));
+            return rows("target-selected token").some(isAlone);
+        }).map((pass) => pass.index)""",
+        PAYLOAD,
+    )
+    assert alone
+    for step in alone[:3]:
+        mount(step=step)
+        after = drawn_rows(page)
+        stages = page.locator(".rp-stage:not(:disabled)").evaluate_all("s => s.map((i) => i.dataset.stage)")
+        page.locator("[data-stage=verify]").click()
+        settle(page)
+        assert drawn_rows(page) == after
+        page.keyboard.press("Shift+ArrowLeft")
+        settle(page)
+        assert (
+            page.locator(".rp-stage.rp-is-now").get_attribute("data-stage")
+            == stages[stages.index("verify") - 1]
+        )
+        before = drawn_rows(page)
+        assert set(before["nodes"]) == set(range(len(set(before["nodes"]))))
+        assert set(after["nodes"]) != set(range(len(set(after["nodes"]))))
+        parents = [node["parent"] for node in passes()[step - 1]["detail"]["nodes"]]
+        for child, start, end in before["edges"]:
+            assert [start, end] == pytest.approx([before["nodes"][parents[child]], before["nodes"][child]])
+        assert len(before["edges"]) == len(parents) - 1
+
+
+def drawn_rows(page) -> dict:
+    """The row of each node, and of each edge its node and the rows that it joins, as drawn."""
+    return page.evaluate(
+        """() => {
+            const data = document.querySelector(".rp-plot").data;
+            const nodes = data.find((item) => item.name === "nodes");
+            const lines = data.filter((item) => ["edges", "suffix edges", "accepted path"].includes(item.name));
+            return { nodes: nodes.customdata.map((_, index) => nodes.y[nodes.customdata.indexOf(index)]),
+                edges: lines.flatMap(({ y, meta }) => y.flatMap((start, place) => (place % meta.stride === 0
+                    ? [[meta.nodes[place / meta.stride], start, y[place + meta.stride - 2]]] : []))) };
+        }"""
+    )
+
+
 def label_colors(page) -> list[str]:
     return page.evaluate(
         "() => document.querySelector('.rp-plot').data.find((item) => item.name === 'nodes').textfont.color"
@@ -353,6 +400,31 @@ def test_no_key_is_heard_while_somebody_types(page, mount):
     assert state(page)["step"] == 20
     assert page.locator(".rp-search").input_value() == "gcu 1?"
     assert not page.get_by_test_id("recap-help").is_visible()
+
+
+def test_a_list_that_was_opened_by_mouse_gives_the_keys_back(page, mount):
+    mount(step=3)
+    speed = page.get_by_label("Playing speed")
+    speed.focus()
+    speed.select_option("2")
+    page.keyboard.press("Shift")
+    assert page.evaluate("() => document.activeElement.tagName") == "SELECT", "a keyboard's choice goes on"
+    speed.dispatch_event("pointerdown")
+    speed.select_option("0.5")
+    page.keyboard.press("ArrowRight")
+    assert state(page)["step"] == 4
+    assert speed.input_value() == "0.5"
+
+
+def test_a_search_goes_on_while_the_run_is_stepped(page, mount):
+    mount(step=3)
+    page.keyboard.press("2")
+    page.locator(".rp-search").press_sequentially("the")
+    page.evaluate("() => window.player.goTo({ step: 4 })")
+    page.keyboard.type(" g")
+    assert page.locator(".rp-search").input_value() == "the g"
+    assert state(page)["step"] == 4
+    page.locator(".rp-search").fill("")
 
 
 def test_buttons_and_scrubber_step(page, mount):

@@ -11,7 +11,7 @@ import numpy as np
 import oracles
 import pytest
 from oracles import scaled
-from scripted_runs import random_request, random_target
+from scripted_runs import known_scores, random_request, random_target
 
 from recap.config import RecapConfig
 from recap.drafters import RecapDrafter, make_drafter
@@ -50,6 +50,12 @@ def random_traces(rng, method, num_requests=3):
     target = random_target(rng, vocab_size)
     memories = Memories(vocab_size)
     return [recorded(target, random_request(rng, vocab_size), method, memories) for _ in range(num_requests)]
+
+
+def disputed_trace(seed):
+    """Of a text that depends on three tokens, so that the rows found under one, two and three disagree."""
+    target = ScriptedTarget(12, known_scores(12, 3, seed))
+    return recorded(target, Request(np.arange(12) % 5, 28), "recap@8")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -148,15 +154,23 @@ def slow_counts(trace):
         for source, row in found:
             counts[f"own/{source}/covered"] += 1
             counts[f"own/{source}/hit"] += ahead[0] in row.token_ids
+        kept = {source: list(row.token_ids) for source, row in found}
         trees = {}
         for name, (sources, rule) in POLICIES.items():
 
             def expand(context, sources=sources, rule=rule, look_up=look_up):
                 return oracles.fuse([pair for pair in look_up(context) if pair[0] in sources], rule)
 
-            counts[f"rule/{name}/hit"] += ahead[0] in [token for token, _ in expand(history)]
+            kept[name] = [token for token, _ in expand(history)]
+            counts[f"rule/{name}/hit"] += ahead[0] in kept[name]
             rules = oracles.SearchRules(blocked_ids=trajectory.blocked_ids)
             trees[name] = oracles.best_first_tree(history, expand, rules)[0]
+        if len({row.token_ids[0] for _, row in found}) > 1:
+            counts["disputed"] += 1
+            counts.update(f"disputed/{source}" for source, _ in found)
+            for name, token_ids in kept.items():
+                counts[f"disputed/{name}/hit1"] += ahead[0] in token_ids[:1]
+                counts[f"disputed/{name}/hit8"] += ahead[0] in token_ids
         smallest = min(map(len, trees.values()))
         counts["nodes"] += smallest
         for name, paths in trees.items():
@@ -168,12 +182,30 @@ def slow_counts(trace):
 
 def test_counts_of_states_equal_slow_counting():
     rng = random.Random(6)
-    for _ in range(scaled(20)):
-        (trace,) = random_traces(rng, rng.choice(("recap@8", "recap@0")), num_requests=1)
+    num_disputed = 0
+    traces = [
+        random_traces(rng, rng.choice(("recap@8", "recap@0")), num_requests=1)[0] for _ in range(scaled(20))
+    ]
+    for trace in [*traces, *map(disputed_trace, range(scaled(5, at_least=2)))]:
         ours = count_states(read_trajectory(trace, trace.runs[0]))
         expected = slow_counts(trace)
-        names = [n for n in set(ours) | set(expected) if not n.startswith("disputed")]
+        for hit in ("hit1", "hit8"):
+            gain = expected[f"disputed/recap/{hit}"] - expected[f"disputed/hard-gate/{hit}"]
+            expected[f"disputed/gain/{hit}"] = gain
+        names = set(ours) | set(expected)
         assert {n: ours[n] for n in names} == {n: expected[n] for n in names}
+        num_disputed += ours["disputed"]
+    assert num_disputed > 0
+
+
+def test_the_gain_where_sources_disagree_is_a_paired_difference():
+    disputed = build_report([disputed_trace(seed) for seed in range(8)])["disputed"]
+    assert disputed["recap_over_hard_gate"]["recall_at_8"]["value"] != 0
+    for k in ("recall_at_1", "recall_at_8"):
+        gain = disputed["recap_over_hard_gate"][k]
+        assert gain["value"] == pytest.approx(
+            disputed["recap"][k]["value"] - disputed["hard-gate"][k]["value"]
+        )
 
 
 def test_states_are_the_committed_tokens_and_hold_the_rows_predicted_there():
@@ -281,6 +313,7 @@ def test_the_command_reads_files_and_folders_and_writes_strict_json(folder, tmp_
         (["{folder}/none.json", "--json", "{folder}/x.json"], "cannot be read"),
         (["{folder}", "--run", "sam", "--json", "{folder}/x.json"], "no run 'sam'"),
         (["{folder}", "--json", "/no/such/folder/x.json"], "does not exist"),
+        (["{folder}", "--json", "{folder}"], "is a folder"),
         (["{folder}/empty", "--json", "{folder}/x.json"], "no trace in"),
     ],
 )

@@ -71,6 +71,14 @@ def test_ties_at_the_last_place_of_top_k_all_stay() -> None:
     assert Sampler(top_k=1).probabilities(np.array([1, 3, 1, 3], np.float32)).tolist() == [0, 0.5, 0, 0.5]
 
 
+@pytest.mark.parametrize("temperature", [1e-300, 1e-310, 5e-324])
+def test_a_temperature_near_0_chooses_among_the_highest_scores(temperature: float) -> None:
+    scores = np.array([-2.0, 7.0, -np.inf, 7.0, 6.999], np.float32)
+    for sampler in (Sampler(temperature), Sampler(temperature, top_k=3), Sampler(temperature, top_p=0.99)):
+        assert sampler.probabilities(scores).tolist() == [0, 0.5, 0, 0.5, 0]
+        assert {sampler.choose(PROMPT, scores) for _ in range(50)} == {1, 3}
+
+
 @pytest.mark.parametrize("settings", [{"temperature": 1.0}, {"temperature": 0.8, "top_p": 0.9, "top_k": 3}])
 def test_the_texts_have_the_distribution_of_plain_sampling(settings: dict[str, float]) -> None:
     """Chi-square over whole texts of three tokens, against the product of the target's own probabilities."""
@@ -163,9 +171,14 @@ def test_the_walk_follows_the_choices_alone() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"temperature": 0}, {"temperature": float("nan")}, {"top_k": 0}, {"top_p": 0}, {"top_p": 1.5}],
+    [
+        *({"temperature": value} for value in (0, float("nan"), "0.8", True, None)),
+        *({"top_k": value} for value in (0, 2.5, "3", True)),
+        *({"top_p": value} for value in (0, 1.5, "0.9", None)),
+        *({"seed": value} for value in (-1, 1.5, "1", None)),
+    ],
 )
-def test_values_outside_their_range_are_refused(settings: dict[str, float]) -> None:
+def test_values_outside_their_range_are_refused(settings: dict[str, object]) -> None:
     with pytest.raises(InputError, match=r"got .*\."):
         Sampler(**settings)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import math
 import threading
 import time
@@ -18,9 +19,11 @@ from demo import host as host_module
 from demo import texts
 from demo.handlers import Handlers
 from demo.host import ModelHost
-from demo.library import Example
+from demo.library import Example, Lessons, RecordedRuns
 from demo.limits import check_new_tokens, check_nodes, check_question
+from demo.model_choice import ModelChoice
 from demo.models import Models
+from demo.page import build_page
 from demo.session import MAX_KEPT_RUNS, SessionStore, forget_regularly
 from recap.errors import InputError, ModelError
 from recap.pictures import open_picture
@@ -74,6 +77,23 @@ def test_a20_stop_ends_a_run_within_one_pass_and_the_next_run_starts_at_once(pic
     shown = tab.run(tokens=3)
     assert time.perf_counter() - started < 3
     assert words(tab.trace(shown), 0) == words(trace, 0)[:3]
+
+
+def test_a20_stop_needs_none_of_the_threads_in_which_pictures_wait(picture, tmp_path):
+    handlers = make_page(PageTarget())
+    recorded = RecordedRuns(tmp_path)
+    choice = ModelChoice(SessionStore(), handlers._host, handlers)
+    tab = Tab(handlers, "a", picture)
+
+    async def press() -> None:
+        page = build_page(recorded, Lessons(tmp_path, recorded), handlers, choice)
+        (stop,) = [wired.fn for wired in page.fns.values() if wired.name == "stop"]
+        assert inspect.iscoroutinefunction(stop), "else gradio calls it in a thread"
+        tab.session.ticket = handlers._host.submit(lambda target, ticket: None)
+        await stop(tab.request)
+
+    asyncio.run(press())
+    assert tab.session.ticket.should_stop
 
 
 def test_a20_stop_during_plain_decoding_keeps_the_run_that_was_shown(picture):
@@ -175,6 +195,17 @@ def test_a11_no_picture_a_cleared_one_and_a_forgotten_one_are_refused(picture):
     tab.handlers.clear_picture(tab.request)
     assert tab.run()["status"]["sentence"] == texts.NO_PICTURE
     assert tab.run(picture="still shown")["status"]["sentence"] == texts.PICTURE_GONE
+
+
+def test_files_that_were_deleted_in_time_are_told_and_no_path_of_the_machine_is(picture):
+    tab = Tab(make_page(PageTarget()), "a", picture)
+    folder = picture.parent
+    picture.unlink()
+    assert tab.run()["status"]["sentence"] == texts.PICTURE_GONE
+    for path in (folder / "gone.json", folder, folder / ("a" * 5000)):
+        shown, told = tab.handlers.open_trace(str(path), tab.request)
+        assert told["sentence"] == texts.trace_refused(texts.TRACE_GONE)
+        assert shown == gr.skip()
 
 
 def test_a_bad_picture_is_told_and_the_one_before_is_not_used(picture, tmp_path):

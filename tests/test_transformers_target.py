@@ -252,6 +252,22 @@ def test_bad_questions_get_one_sentence(teaching: TransformersTarget) -> None:
         assert str(caught.value).endswith(".")
 
 
+def test_what_is_no_opened_picture_and_broken_earlier_turns_get_one_sentence(
+    teaching: TransformersTarget,
+) -> None:
+    for image in (
+        "assets/examples/example-1.png",
+        ["http://127.0.0.1:9/a.png"],
+        np.zeros((40, 40, 3)),
+        [None],
+    ):
+        with pytest.raises(InputError, match=r"must be an opened one .*\.$"):
+            teaching.build_request(image, "Fine?", 8)
+    for turn in (("half \ud83d", "yes"), ("Fine?", "\udc00")):
+        with pytest.raises(InputError, match=r"earlier turn holds half a character.*\.$"):
+            teaching.build_request(picture(0), "Fine?", 8, [turn])
+
+
 def test_scores_that_are_not_finite_stop_the_run_and_write_nothing(teaching: TransformersTarget) -> None:
     broken = tiny_target(teaching.processor)
     memories = Memories(broken.vocab_size)

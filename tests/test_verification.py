@@ -19,6 +19,7 @@ from recap.config import RecapConfig
 from recap.drafters.recap import RecapDrafter
 from recap.memory import Memories
 from recap.rows import make_rows
+from recap.targets.decoder import layer_devices
 from recap.targets.kv_cache import TreeCache
 from recap.targets.scoring import score_positions
 from recap.tree import DraftTree, pack_tree
@@ -238,9 +239,8 @@ def test_a14_entries_of_the_accepted_path_are_gathered_in_path_order(case: dict[
 
 def filled_cache(num_prefix: int, num_nodes: int, num_layers: int = 2, num_heads: int = 3) -> TreeCache:
     """A cache with a prefix and one tree behind it; every entry of every layer and head is a number of its own."""
-    cache = TreeCache(
-        num_layers, num_heads, 2, num_prefix + num_nodes + 5, torch.float32, torch.device("cpu")
-    )
+    devices = [torch.device("cpu")] * num_layers
+    cache = TreeCache(devices, num_heads, 2, num_prefix + num_nodes + 5, torch.float32)
     for start, count in ((0, num_prefix), (num_prefix, num_nodes)):
         for number, layer in enumerate(cache.layers.layers):
             slots = torch.arange(start, start + count).float()
@@ -292,6 +292,33 @@ def test_the_cache_keeps_prefix_and_path_of_any_tree() -> None:
         cache.keep(path)
         expected = gather(list(range(num_prefix + num_nodes)), num_prefix, [0, *path.tolist()])
         assert kept_slots(cache) == expected
+
+
+def test_the_entries_of_a_spread_model_lie_where_each_layer_runs_and_are_kept_there() -> None:
+    devices = [torch.device(name) for name in ("cpu", "cpu", "meta", "cpu")]  # meta: any other device
+    cache = TreeCache(devices, 1, 1, 9, torch.float32)
+    for start, count in ((0, 3), (3, 5)):
+        for layer, device in enumerate(devices):
+            numbers = torch.arange(start, start + count, dtype=torch.float32, device=device).reshape(1, -1, 1)
+            keys, values = cache.write(layer, numbers, -numbers)
+            assert keys.device == values.device == device
+            assert keys.shape == values.shape == (1, 1, start + count, 1)
+        if start == 0:
+            cache.append(3)
+    cache.keep(np.array([2, 4]))
+    assert [cache.keys(layer, 6).device for layer in range(4)] == devices
+    for layer in (0, 1, 3):
+        assert cache.keys(layer, 6).flatten().tolist() == [0, 1, 2, 3, 5, 7]
+
+
+def test_layers_run_where_their_weights_lie_or_where_those_are_brought() -> None:
+    model = torch.nn.Module()
+    model.layers = torch.nn.ModuleList(torch.nn.Linear(2, 2, device=name) for name in ("cpu", "meta", "cpu"))
+    gpu = torch.device("cuda", 0)
+    assert layer_devices(model, 3, gpu) == [torch.device("cpu"), gpu, torch.device("cpu")]
+    assert layer_devices(torch.nn.Linear(2, 2), 2, gpu) == [gpu, gpu], (
+        "a model that calls its layers otherwise"
+    )
 
 
 @pytest.mark.parametrize("case", TIE_CASES, ids=[case["why"][:24] for case in TIE_CASES])

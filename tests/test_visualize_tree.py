@@ -14,7 +14,7 @@ from make_traces import make_trace
 
 from recap.trace_io import dump_trace, parse_trace
 from visualize.layout import edge_points, tree_graph, tree_slots
-from visualize.places import run_bounds
+from visualize.places import node_places, run_bounds, slots_before_verdict
 from visualize.theme import DARK, LIGHT, MARKERS, recolour
 from visualize.token_forms import TokenForms
 from visualize.tree_figure import SELECTED, tree_data, tree_figure
@@ -284,9 +284,23 @@ def test_text_has_a_contrast_of_at_least_4_5(palette, role):
     assert (bright + 0.05) / (dim + 0.05) >= 4.5
 
 
+def test_before_the_verdict_the_slots_know_nothing_of_the_target_s_token():
+    is_moved = []
+    for iteration, record in recorded_passes():
+        nodes = record["detail"]["nodes"]
+        slots = slots_before_verdict(iteration)
+        assert set(slots) == set(range(max(slots) + 1)), "no slot stays empty"
+        assert len(set(zip((node["depth"] for node in nodes), slots, strict=True))) == len(nodes)
+        is_moved.append(list(slots) != [slot for _, slot in node_places(iteration)[: len(nodes)]])
+    assert any(is_moved)
+    assert not all(is_moved)
+
+
 def test_a_pass_that_was_not_recorded_has_no_tree():
     from dataclasses import replace
 
     iteration = replace(trace().runs[1].iterations[0], detail=None)
     with pytest.raises(ValueError, match="recorded node by node"):
         tree_data(TokenForms(trace()), trace().runs[1], iteration)
+    with pytest.raises(ValueError, match="recorded node by node"):
+        slots_before_verdict(iteration)

@@ -8,6 +8,7 @@ from recap.config import RecapConfig
 from recap.events import BudgetChoice, Iteration, MemorySizes, MemoryWrite, Node, Run, SuffixMatch
 from visualize.fusion_figure import kept_shares
 from visualize.origins import proposers
+from visualize.places import slots_before_verdict
 from visualize.rule_proposals import proposals_entry
 from visualize.sentences import node_sentence, pass_sentence
 from visualize.token_forms import TokenForms
@@ -45,6 +46,7 @@ def pass_entry(
     indices = range(len(detail.nodes))
     return shared | {
         "tree": tree_data(forms, run, iteration),
+        "slots_before_verdict": list(slots_before_verdict(iteration)),
         "nodes": [
             _node(run, iteration, index, node, sources[index]) for index, node in enumerate(detail.nodes)
         ],

@@ -31,6 +31,20 @@ def node_places(iteration: Iteration) -> list[tuple[int, int]]:
     return list(zip(depths, tree_slots(parents, ranks), strict=True))
 
 
+def slots_before_verdict(iteration: Iteration) -> tuple[int, ...]:
+    """The slot of each node while no slot is kept for the target-selected token.
+
+    An empty one would tell before the verdict that the tree lacks that token, and where.
+
+    Raises:
+        ValueError: the pass was not recorded node by node.
+    """
+    if iteration.detail is None:
+        raise ValueError(f"the pass must be recorded node by node; got detail=None (pass {iteration.index})")
+    nodes = iteration.detail.nodes
+    return tree_slots([node.parent for node in nodes], [node.rank for node in nodes])
+
+
 def run_bounds(iterations: Iterable[Iteration]) -> tuple[int, int]:
     """Deepest column and lowest slot over some passes: one frame for all of them keeps the picture still."""
     columns, slots = SMALLEST_FRAME

@@ -27,7 +27,7 @@ window.RecapPage = (function () {
     const choice = make("select", { id: "recap-choice", "aria-label": value.recorded, "data-testid": "recap-choice", onchange: (event) => openChoice(event.target.value) },
       [group(value.runs_title, value.runs, ""), group(value.lessons_title, value.lessons, LESSON)]);
     page.options = value.options;
-    page.choice = choice;
+    page.choice = window.RecapPlayer.givingKeysBack(choice);
     const panelButton = make("button", { type: "button", id: "recap-try", class: "recap-primary", "aria-expanded": "false", "aria-controls": "recap-panel", onclick: () => showPanel(!isPanelShown()) }, [value.try]);
     page.tryTexts = { true: value.close, false: value.try };
     element.querySelector("header").replaceChildren(
@@ -182,12 +182,14 @@ window.RecapPage = (function () {
 
   async function openLesson(name, part) {
     const wait = ++page.wait;
+    page.element.setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(`recap/lessons/${encodeURIComponent(name)}`);
       const told = await answer.json();
       if (!answer.ok) throw new Error(told.sentence);
       if (wait === page.wait) openRecorded(told.run, { lesson: told.lesson, lessonStep: part });
     } catch (error) {
+      if (wait === page.wait) page.element.removeAttribute("aria-busy");
       if (wait === page.wait && !page.current) mount(null, {}, error.message || page.texts.failed);
       chooseOption(page.current);
     }
@@ -197,6 +199,7 @@ window.RecapPage = (function () {
   async function open(source, where) {
     const wait = ++page.wait;
     if (!page.player) mount(null, {}, page.texts.loading);
+    page.element.setAttribute("aria-busy", "true");
     let payload;
     try {
       const answer = await fetch(`${source.url}/payload`);
@@ -207,6 +210,8 @@ window.RecapPage = (function () {
       if (wait === page.wait && !page.current) mount(null, {}, error.message || page.texts.failed);
       chooseOption(page.current);
       return;
+    } finally {
+      if (wait === page.wait) page.element.removeAttribute("aria-busy");
     }
     if (wait !== page.wait) return;
     const isFirst = !page.current;

@@ -66,6 +66,13 @@ def load_checkpoint(path: Path, plan: tuple[Any, ...]) -> Checkpoint | None:
     return checkpoint
 
 
+#: What a drafter from elsewhere may keep its state in, and the defaults of a `defaultdict`.
+_CONTAINERS = {
+    *(("collections", name) for name in ("OrderedDict", "deque", "Counter", "defaultdict")),
+    *(("builtins", name) for name in ("int", "float", "list", "dict", "set", "frozenset", "tuple")),
+}
+
+
 class _RecordUnpickler(pickle.Unpickler):
     """Reads this project's records and numpy arrays, and refuses whatever else a pickle could name and call."""
 
@@ -78,7 +85,7 @@ class _RecordUnpickler(pickle.Unpickler):
             "_frombuffer",
             "scalar",
         )
-        is_container = (module, name) in {("collections", "OrderedDict"), ("collections", "deque")}
+        is_container = (module, name) in _CONTAINERS
         is_path = module.startswith("pathlib") and name in ("PosixPath", "WindowsPath", "Path")
         if is_array or is_container or is_path or module.startswith("recap."):
             return super().find_class(module, name)

@@ -43,3 +43,19 @@ def load_drafter_class(name: str) -> DrafterClass:
     if missing := [method for method in needed if not hasattr(drafter_class, method)]:
         raise InputError(f"{name} is not a drafter: it lacks {', '.join(missing)}.")
     return drafter_class
+
+
+def make_foreign_drafter(name: str, vocab_size: int, blocked_ids: Iterable[int]) -> Drafter:
+    """A new stream of the class that a `module:Class` names.
+
+    Raises:
+        InputError: see `load_drafter_class`, or the class cannot be called with these two arguments.
+    """
+    drafter_class = load_drafter_class(name)
+    try:
+        return drafter_class(vocab_size, blocked_ids)
+    # A class from elsewhere can raise anything.
+    except Exception as error:
+        raise InputError(
+            f"{name} could not be made from (vocab_size, blocked_ids): {type(error).__name__}: {error}."
+        ) from error

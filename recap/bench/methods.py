@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import torch
 
 from recap import metrics
-from recap.bench.foreign import is_foreign, load_drafter_class
+from recap.bench.foreign import is_foreign, make_foreign_drafter
 from recap.drafters import Drafter, open_drafter
 from recap.engine import generate
 from recap.events import Event, Finished, Iteration, Prefill, Run
@@ -94,8 +94,9 @@ class EngineMethod:
         """A new drafter, which remembers nothing."""
         target = self._target
         if is_foreign(self._drafter_name):
-            make = load_drafter_class(self._drafter_name)
-            self._drafter: Drafter = make(target.vocab_size, target.blocked_ids)
+            self._drafter: Drafter = make_foreign_drafter(
+                self._drafter_name, target.vocab_size, target.blocked_ids
+            )
         else:
             self._drafter = open_drafter(target, self._drafter_name)
 

@@ -76,12 +76,12 @@ class BenchRunner:
     def run(
         self, conversations: Sequence[Conversation], resumed: Checkpoint | None = None
     ) -> Iterator[MeasuredUnit]:
-        """Warm up on the first question, forget it, and measure everything in order.
+        """Warm up on the first question that can be asked, forget it, and measure everything in order.
 
         With `resumed`, a checkpoint of the same conversations and settings, the units it holds are left out and every
         stream goes on from where it stood.
         """
-        self._warm_up(conversations[0])
+        self._warm_up(conversations)
         if resumed:
             self._continue_from(resumed)
         num_units_before, topic = 0, None
@@ -111,14 +111,16 @@ class BenchRunner:
             return HfGenerate(self._target, name)
         return EngineMethod(name, self._settings.drafter_name(name), self._target)
 
-    def _warm_up(self, conversation: Conversation) -> None:
+    def _warm_up(self, conversations: Sequence[Conversation]) -> None:
         """Let compiling, allocating and loading happen before the first unit's clock."""
         # What fails here fails again, and is reported, when it is measured.
-        with suppress(RecapError):
-            _, request = self._prepare(conversation, conversation.turns[0], [])
-            for method in self._methods.values():
-                with suppress(Exception):
-                    method.measure(request, is_recorded=False)
+        for conversation in conversations:
+            with suppress(RecapError):
+                _, request = self._prepare(conversation, conversation.turns[0], [])
+                for method in self._methods.values():
+                    with suppress(Exception):
+                        method.measure(request, is_recorded=False)
+                break
         self._reset_all()
 
     def _reset_all(self) -> None:

@@ -20,6 +20,7 @@ import transformers
 
 from recap import metrics
 from recap.drafters import parse_method
+from recap.errors import InputError
 from recap.memory import Memories
 from recap.recording import RecordedRun
 from recap.targets.base import Request
@@ -60,12 +61,25 @@ def add_command(commands: Any) -> None:
 def run_command(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """The command `shapes`: its figures, and a line for each method. Raises RecapError."""
     parse_method(options.method)
+    if options.new_tokens < 2:
+        raise InputError(f"--new-tokens must be at least 2, for one pass; got {options.new_tokens}.")
+    if options.device != "auto":
+        _check_device(options.device)
     started = time.perf_counter()
     target = build_target(options.model, options.tiny, options.dtype, options.device)
     build_seconds = time.perf_counter() - started
     report = try_target(target, SHAPES[options.model], options.method, options.new_tokens)
     report = {"model": target.name, "build_seconds": build_seconds} | report
     return report, to_text(report)
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.empty(0, device=device)
+    # An unknown name, no driver, a torch built without this kind of device.
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(f"The device {device!r} cannot be used here: {reason}.") from error
 
 
 def build_target(model: str, is_tiny: bool, dtype: str, device: str) -> TransformersTarget:

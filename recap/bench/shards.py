@@ -85,6 +85,7 @@ def merge_reports(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
         named = ", ".join(f"{index}/{of}" for index, of in shards)
         raise InputError(f"Every shard is needed once; got {named}.")
     ordered = [report for _, report in sorted(zip(shards, reports, strict=True), key=lambda pair: pair[0])]
+    _check_units(ordered)
     results = [
         UnitResult(**{key: unit.get(key) for key in UNIT_KEYS}) for r in ordered for unit in r["units"]
     ]
@@ -98,6 +99,23 @@ def merge_reports(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for name, method in merged["methods"].items():
         method["stage_ms"] = _mean_stages([report["methods"].get(name) for report in ordered])
     return merged
+
+
+def _check_units(ordered: Sequence[dict[str, Any]]) -> None:
+    """Every shard was measured to its end, and no unit is in two of them."""
+    seen: set[tuple[str, int]] = set()
+    for index, report in enumerate(ordered, 1):
+        units = {(unit["id"], unit["turn"]) for unit in report["units"]}
+        num_units = report["settings"]["num_units"]
+        if len(units) < num_units:
+            raise InputError(
+                f"Shard {index}/{len(ordered)} was stopped after {len(units)} of its {num_units} units; "
+                "measure the others first, with --resume."
+            )
+        if twice := seen & units:
+            id_, turn = min(twice)
+            raise InputError(f"Two shards hold turn {turn} of {id_!r}; they are not of one workload.")
+        seen |= units
 
 
 def _mean_stages(parts: Sequence[dict[str, Any] | None]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from recap.errors import InputError
-from recap.questions import check_question
+from recap.questions import check_question, is_broken
 
 Order = Literal["interleaved", "blocked", "alternating"]
 
@@ -158,10 +158,13 @@ def _parse_line(line: str, folder: Path) -> Conversation:
         fields = json.loads(line)
     except json.JSONDecodeError as error:
         raise InputError(f"not JSON ({error.msg}, column {error.colno})") from error
+    # A number of thousands of digits, or brackets nested as deep.
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"JSON that cannot be read ({error})") from error
     if not isinstance(fields, dict):
         raise InputError(f"an object is needed, got {type(fields).__name__}")
     id_ = fields.get("id", fields.get("question_id"))
-    if isinstance(id_, bool) or not isinstance(id_, int | str) or id_ == "":
+    if isinstance(id_, bool) or not isinstance(id_, int | str) or id_ == "" or is_broken(str(id_)):
         raise InputError("an `id` (MMSpec) or `question_id` (Spec-Bench) is needed")
     turns = fields.get("turns", fields.get("prompt"))
     turns = [turns] if isinstance(turns, str) else turns
@@ -170,6 +173,8 @@ def _parse_line(line: str, folder: Path) -> Conversation:
     topic = fields.get("topic") or fields.get("category") or "all"
     if not isinstance(topic, str):
         raise InputError(f"`topic` must be text, got {type(topic).__name__}")
+    if is_broken(topic):  # reports are UTF-8
+        raise InputError("`topic` holds half a character")
     return Conversation(str(id_), topic, _find_image(fields.get("image"), folder), tuple(turns))
 
 
@@ -187,9 +192,14 @@ def _find_image(name: object, folder: Path) -> Path | None:
     if not isinstance(name, str) or not name:
         raise InputError("`image` must be a file's name")
     images = (folder / "images").resolve()
-    path = (images / name).resolve()
+    try:
+        path = (images / name).resolve()
+        is_file = path.is_file()
+    # No name of a file: it holds a null byte, or is too long (some files carry the picture itself here).
+    except (OSError, ValueError) as error:
+        raise InputError("`image` must be a file's name, not the picture itself") from error
     if not path.is_relative_to(images):
         raise InputError(f"the picture {name!r} lies outside images/")
-    if not path.is_file():
+    if not is_file:
         raise InputError(f"the picture images/{name} is missing")
     return path

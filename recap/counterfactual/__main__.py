@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.json.parent.is_dir():
             raise InputError(f"The folder {options.json.parent} does not exist; make it first.")
+        if options.json.is_dir():
+            raise InputError(f"{options.json} is a folder; name a file in it.")
         image, other = (open_picture(path).image for path in (options.image, options.other))
         target = load_target(options.model)
         report = diagnose(target, image, options.question, other, options.max_new_tokens)

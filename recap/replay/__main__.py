@@ -28,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         paths = _trace_paths(options.traces)
         if not options.json.parent.is_dir():
             raise InputError(f"The folder {options.json.parent} does not exist; make it first.")
+        if options.json.is_dir():
+            raise InputError(f"{options.json} is a folder; name a file in it.")
         report = build_report([load_trace(path) for path in paths], options.run)
     except RecapError as error:
         print(error, file=sys.stderr)

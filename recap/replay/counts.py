@@ -155,6 +155,8 @@ def _count_rules(found: Mapping[Source, FoundRow], target_id: int) -> Counts:
         if is_disputed:
             counts[f"disputed/{name}/hit8"] = int(target_id in kept)
             counts[f"disputed/{name}/hit1"] = int(target_id == kept[0])
+    for hit in ("hit1", "hit8"):  # may be below zero: a difference at the same state
+        counts[f"disputed/gain/{hit}"] = counts[f"disputed/recap/{hit}"] - counts[f"disputed/hard-gate/{hit}"]
     return counts
 
 

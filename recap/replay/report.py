@@ -101,6 +101,10 @@ def build_report(traces: Sequence[Trace], run_name: str | None = None) -> dict[s
                     *((name, "") for name in POLICIES if name != "U"),
                 ]
             },
+            # Table 16: the two are compared at the same states, so their difference has an interval of its own.
+            "recap_over_hard_gate": {
+                f"recall_at_{k}": ratio(f"disputed/gain/hit{k}", "disputed") for k in (1, 8)
+            },
         },
         "weights": {
             str(number): {

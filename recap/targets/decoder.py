@@ -25,6 +25,18 @@ class Decoded(NamedTuple):
     first_query: torch.Tensor | None
 
 
+def layer_devices(text_model: torch.nn.Module, num_layers: int, device: torch.device) -> list[torch.device]:
+    """Where each layer runs, and its keys and values come to lie.
+
+    A layer whose weights wait in main memory for want of room runs on `device`; the library shows them as `meta`. So
+    does all of a model that names its layers in another way.
+    """
+    found = [next(layer.parameters()).device for layer in getattr(text_model, "layers", ())]
+    if len(found) != num_layers:
+        return [device] * num_layers
+    return [device if place.type == "meta" else place for place in found]
+
+
 class Decoder:
     """Runs the layers, writing keys and values behind the cache's prefix, which it does not move."""
 

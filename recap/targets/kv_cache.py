@@ -1,7 +1,9 @@
-"""Key/value cache in one preallocated block: passes write behind the prefix, the accepted path is gathered in place."""
+"""Key/value cache, preallocated: passes write behind the prefix, the accepted path is gathered in place."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -47,6 +49,8 @@ class _LayerView(CacheLayerMixin):
 class TreeCache:
     """Keys and values of every layer in one tensor, so that keeping a path is one gather for all layers.
 
+    A model that is spread over several devices has one tensor on each.
+
     Attributes:
         prefix_length: positions kept so far.
         layers: the cache to hand to a transformers model.
@@ -54,18 +58,22 @@ class TreeCache:
 
     def __init__(
         self,
-        num_layers: int,
+        layer_devices: Sequence[torch.device],
         num_heads: int,
         head_dim: int,
         capacity: int,
         dtype: torch.dtype,
-        device: torch.device,
     ) -> None:
-        """Room for `capacity` positions: prompt, new tokens and one tree."""
+        """Room for `capacity` positions: prompt, new tokens and one tree. `layer_devices`: where each layer runs."""
         self.prefix_length = 0
-        self._block = torch.empty(num_layers, 2, 1, num_heads, capacity, head_dim, dtype=dtype, device=device)
+        self._blocks = [
+            torch.empty(len(list(layers)), 2, 1, num_heads, capacity, head_dim, dtype=dtype, device=device)
+            for device, layers in groupby(layer_devices)
+        ]
+        #: Keys and values of each layer, [2, 1, num_heads, capacity, head_dim].
+        self._entries = [layer for block in self._blocks for layer in block]
         self.layers = Cache(
-            layers=[_LayerView(self, index, *layer) for index, layer in enumerate(self._block)]
+            layers=[_LayerView(self, index, *layer) for index, layer in enumerate(self._entries)]
         )
 
     def write(
@@ -76,14 +84,14 @@ class TreeCache:
         Returns the layer's prefix and new entries, [1, num_heads, prefix + n, head_dim] each.
         """
         start, end = self.prefix_length, self.prefix_length + keys.shape[-2]
-        both = self._block[layer]
+        both = self._entries[layer]
         both[0, 0, :, start:end] = keys
         both[1, 0, :, start:end] = values
         return both[0, :, :, :end], both[1, :, :, :end]
 
     def keys(self, layer: int, num_positions: int) -> torch.Tensor:
         """The first keys of a layer, rotated: [num_heads, num_positions, head_dim]."""
-        return self._block[layer, 0, 0, :, :num_positions]
+        return self._entries[layer][0, 0, :, :num_positions]
 
     def append(self, num_positions: int) -> None:
         """Keep the next `num_positions` entries just written as they lie (prefill)."""
@@ -106,8 +114,9 @@ class TreeCache:
     @torch.inference_mode()
     def _gather(self, start: int, sources: np.ndarray) -> None:
         """Copy the entries at positions `sources` to `start` and behind, in every layer."""
-        entries = self._block.index_select(-2, torch.from_numpy(sources).to(self._block.device))
-        self._block[..., start : start + len(sources), :] = entries
+        for block in self._blocks:
+            entries = block.index_select(-2, torch.from_numpy(sources).to(block.device))
+            block[..., start : start + len(sources), :] = entries
 
 
 class TreeMask:

@@ -13,7 +13,7 @@ from PIL import Image
 from recap.budget import CostCurve
 from recap.errors import InputError, ModelError
 from recap.events import Environment
-from recap.questions import check_question
+from recap.questions import check_question, is_broken
 from recap.rows import PredictionRows, make_rows
 from recap.targets.base import Decoding, Request, Scores, Want
 from recap.targets.cacheability import inspect_cache
@@ -25,7 +25,7 @@ from recap.targets.cost import (
     read_curve,
     write_curve,
 )
-from recap.targets.decoder import Decoder
+from recap.targets.decoder import Decoder, layer_devices
 from recap.targets.family import Family
 from recap.targets.fused_decoder import FusedDecoder, is_fusible
 from recap.targets.fused_vision import FusedVisionTower, is_fusible_tower
@@ -154,7 +154,11 @@ class TransformersTarget:
             raise InputError(
                 f"The number of new tokens must be a whole number of at least 1; got {max_new_tokens!r}."
             )
-        images = [image] if isinstance(image, Image.Image) else list(image or ())
+        images = [image] if isinstance(image, Image.Image) else [] if image is None else list(image)
+        if not all(isinstance(picture, Image.Image) for picture in images):
+            raise InputError("A picture must be an opened one (a PIL image); open its file first.")
+        if any(is_broken(text) for turn in history for text in turn):
+            raise InputError("An earlier turn holds half a character; leave it out, or mend it.")
         if images and not self.family.has_pictures:
             raise InputError("This model reads no pictures; ask without one, or choose a model that does.")
         inputs = build_prompt(self.processor, images, question, history)
@@ -209,14 +213,15 @@ class TransformersDecoding:
         self._image_positions = np.flatnonzero(request.prompt_ids == request.image_token_id)
         config = target.text_config
         capacity = num_prompt + request.max_new_tokens + max_tree_nodes
-        layout = (prompt.embeddings.dtype, prompt.embeddings.device)
-        self._mask = TreeMask(max_tree_nodes, capacity, *layout)
+        dtype, device = prompt.embeddings.dtype, prompt.embeddings.device
+        self._mask = TreeMask(max_tree_nodes, capacity, dtype, device)
+        text_model = target.family.text_model(target.model)
         self._cache: TreeCache | None = TreeCache(
-            config.num_hidden_layers,
+            layer_devices(text_model, config.num_hidden_layers, device),
             getattr(config, "num_key_value_heads", None) or config.num_attention_heads,
             getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads,
             capacity,
-            *layout,
+            dtype,
         )
         hidden = target.decoder.prefill(
             prompt.embeddings[0], prompt.position_ids, self._cache, prompt.text_inputs

@@ -5,7 +5,7 @@
   recap.actions = function (player) {
     const { state } = player;
     // A lesson's open question keeps the verdict: the run waits with it.
-    const unlessAsked = (how) => { if (!(player.lesson && player.lesson.isWaiting)) player.change(how); };
+    const unlessAsked = (how, isWhole) => { if (!(player.lesson && player.lesson.isWaiting)) player.change(how, isWhole); };
     const act = {
       state: () => state,
       tree: () => player.tree,
@@ -30,7 +30,7 @@
       isDialogOpen: () => Boolean(player.element.querySelector("dialog[open]")),
       toggleView: () => act.showView(state.view === "compare" ? "tree" : "compare"),
       showExactness: () => act.showView("compare"),
-      showView: (view) => { if (state.run && state.payload.runs.length > 1) player.change(() => { state.view = view; }, true); },
+      showView: (view) => { if (state.run && state.payload.runs.length > 1) unlessAsked(() => { state.view = view; }, true); },
       switchRun: (run) => player.change(() => state.switchRun(run)),
       switchBy(by) {
         const runs = state.comparedRuns();
@@ -58,7 +58,7 @@
   function toggle(dialog) { if (dialog.open) dialog.close(); else dialog.showModal(); }
 
   // Small groups of buttons are drawn anew; the keyboard's focus must stay on the one that was pressed.
-  const GROUPS = ".rp-stages, .rp-legend, .rp-tabs, .rp-toggles, .rp-lesson-foot, .rp-choices";
+  const GROUPS = ".rp-stages, .rp-legend, .rp-tabs, .rp-toggles, .rp-lesson-foot, .rp-choices, .rp-memory";
   recap.rememberFocus = function (element) {
     const focused = document.activeElement;
     const group = focused && element.contains(focused) && focused.closest(GROUPS);
@@ -71,5 +71,6 @@
     const group = focus.element.querySelector(`.${focus.name.split(" ").join(".")}`);
     const child = group && group.children[focus.index];
     if (child) child.focus({ preventScroll: true });
+    if (child && child.matches(".rp-search")) child.setSelectionRange(child.value.length, child.value.length);
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -37,7 +37,7 @@
         return h("bdi", {
           class: `rp-token rp-by-${proposer}`, "data-pass": span[SPAN.pass], "data-token-id": span[SPAN.token],
           "data-node": span[SPAN.node] === null ? "" : span[SPAN.node], "data-proposer": proposer,
-          title: `${keys[proposer]}, ${span[SPAN.pass] ? "pass " + span[SPAN.pass] : "prompt"}`,
+          title: words.proposedIn(keys[proposer], span[SPAN.pass]),
         }, text);
       });
       this.root.replaceChildren(...this.spans);

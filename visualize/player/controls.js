@@ -13,8 +13,8 @@
       this.act = act;
       this.play = button("play", "recap-play", words.play, () => act.togglePlay(false));
       this.play.classList.add("rp-play");
-      const speed = h("select", { class: "rp-select", "aria-label": words.speed, title: words.speed, onchange: (event) => act.setSpeed(Number(event.target.value)) },
-        SPEEDS.map((value) => h("option", { value, selected: value === 1 }, `${value}\u00d7`)));
+      const speed = recap.givingKeysBack(h("select", { class: "rp-select", "aria-label": words.speed, title: words.speed, onchange: (event) => act.setSpeed(Number(event.target.value)) },
+        SPEEDS.map((value) => h("option", { value, selected: value === 1 }, `${value}\u00d7`))));
       this.buttons = h("div", { class: "rp-buttons" },
         button("first", "recap-first", words.first, () => act.goTo({ step: 1 })),
         button("previous", "recap-prev", words.previous, () => act.move(-1)), this.play,
@@ -92,7 +92,9 @@
       this.play.replaceChildren(recap.icon(state.playing ? "pause" : "play"));
       this.play.setAttribute("aria-label", label);
       this.play.title = label;
-      this.told.textContent = this.told.title = recap.stageSentence(state);
+      this.told.title = recap.stageSentence(state);
+      // Many tokens in a row are one long word: a line may end before each.
+      this.told.replaceChildren(...this.told.title.split(/(?=\u00b7)/).flatMap((part) => [h("wbr"), part]));
     }
   };
 

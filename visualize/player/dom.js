@@ -48,6 +48,15 @@
     element.textContent = text;
   };
 
+  // A list that was opened by mouse gives the arrow keys back to the run; one that is used by keys keeps them.
+  recap.givingKeysBack = function (select) {
+    let isPointed = false;
+    select.addEventListener("pointerdown", () => { isPointed = true; });
+    select.addEventListener("keydown", () => { isPointed = false; });
+    select.addEventListener("change", () => { if (isPointed) select.blur(); });
+    return select;
+  };
+
   const SHAPES = {
     circle: ["circle", { cx: 6, cy: 6, r: 4.6 }],
     square: ["rect", { x: 1.8, y: 1.8, width: 8.4, height: 8.4 }],

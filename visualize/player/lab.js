@@ -38,6 +38,6 @@
     const button = h("button", { type: "button", class: "rp-strong", "data-testid": isRunning ? "recap-lab-stop" : "recap-lab-ask", onclick: isRunning ? stop : ask }, isRunning ? words.labStop : words.labAsk);
     return h("div", { class: "rp-lab" }, told.roots ? null : h("p", { class: "rp-told" }, words.lab),
       told.sentence && h("p", { class: told.kind === "error" ? "rp-note-box" : "rp-told", role: told.kind === "error" ? "alert" : "status", "data-testid": "recap-lab-told" }, told.sentence),
-      told.roots ? [h("p", { class: "rp-quiet" }, words.labNote), table(state, player)] : button);
+      told.roots ? [h("p", { class: "rp-quiet" }, words.labNote), table(state, player), recap.carriedNote(state)] : button);
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

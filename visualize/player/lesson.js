@@ -64,6 +64,7 @@
         h("div", { class: "rp-lesson-foot" },
           h("button", { type: "button", class: "rp-soft", disabled: this.index === 0, "data-testid": "recap-lesson-back", onclick: () => this.go(-1) }, words.lessonBack),
           this.here === this.place() ? null : h("button", { type: "button", class: "rp-soft", onclick: () => this.enter() }, words.lessonHere),
+          this.isWaiting && h("button", { type: "button", class: "rp-plain rp-skip", onclick: () => this.answer(null) }, words.lessonSkip),
           isLast ? null : h("button", { type: "button", class: "rp-strong", disabled: this.isWaiting, "data-testid": "recap-lesson-next", onclick: () => this.go(1) }, words.lessonNext)));
     }
 
@@ -77,8 +78,7 @@
           class: "rp-choice" + (isAnswered && index === question.answer ? " rp-right" : "") + (isAnswered && index === chosen && index !== question.answer ? " rp-wrong" : ""),
           onclick: () => this.answer(index),
         }, choice))),
-        isAnswered ? h("p", { class: "rp-after", "data-testid": "recap-answer-told" }, h("b", {}, chosen === question.answer ? words.right : chosen === null ? "" : words.wrong), " ", question.after)
-          : h("button", { type: "button", class: "rp-plain rp-skip", onclick: () => this.answer(null) }, words.lessonSkip));
+        isAnswered ? h("p", { class: "rp-after", "data-testid": "recap-answer-told" }, h("b", {}, chosen === question.answer ? words.right : chosen === null ? "" : words.wrong), " ", question.after) : null);
     }
 
     // At the end: the words once more, and what a teacher may want to know.

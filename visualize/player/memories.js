@@ -1,7 +1,7 @@
 // What the memories held at any pass, worked out from the writes and reads of the trace.
 (function (recap) {
   "use strict";
-  const { NODE, FOUND, ROW, words } = recap;
+  const { NODE, FOUND, ROW, SPAN, words } = recap;
   const histories = new WeakMap();
 
   // The number of this request in its stream: the newest that wrote a row.
@@ -11,6 +11,17 @@
   recap.writerOf = function (state, row) {
     if (row[ROW.request] !== recap.requestNumber(state.run)) return words.earlierRequest(row[ROW.request]);
     return row[ROW.pass] === 0 ? words.prefillRow : words.writtenIn(row[ROW.pass]);
+  };
+
+  // How many tokens of the text U proposed, and how many of those from rows that earlier requests wrote.
+  recap.tokensOfU = function (run) {
+    const request = recap.requestNumber(run);
+    const rows = run.text.filter((span) => span[SPAN.proposer] === "U").map((span) => {
+      const { nodes } = run.passes[span[SPAN.pass] - 1];
+      const above = nodes[nodes[span[SPAN.node]][NODE.parent]];
+      return run.rows[above[NODE.retrieved].find((found) => found[FOUND.source] === "U")[FOUND.row]];
+    });
+    return [rows.length, rows.filter((row) => row[ROW.request] !== request).length];
   };
 
   // By map and key: the rows it held, each from which pass on (0: since the prompt, -1: from earlier requests).

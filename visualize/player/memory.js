@@ -78,6 +78,9 @@
       more > 0 && h("p", { class: "rp-quiet" }, words.more(more)));
   }
 
+  // What U brought along from earlier requests, other pictures' among them.
+  recap.carriedNote = (state) => h("p", { class: "rp-quiet", "data-testid": "recap-carried" }, words.carried(...recap.tokensOfU(state.run)));
+
   recap.memoryPanel = function (state) {
     const pass = state.pass;
     if (!pass || !pass.writes) return h("p", { class: "rp-quiet" }, pass ? words.noTree : words.noPass);
@@ -87,9 +90,11 @@
     const isWritten = state.stage().name === "write";
     const lists = h("div", {});
     function refresh() {
-      const needle = (state.needle || "").toLowerCase();
-      const says = (ids) => ids.map((id) => state.form(id)).join("").toLowerCase().includes(needle);
-      const fits = (item) => !needle || says(item.ids) || state.run.rows[item.row][ROW.ids].some((id) => state.form(id).toLowerCase().includes(needle));
+      // A space is found as it is typed, though tokens show theirs as a dot.
+      const plain = (text) => text.toLowerCase().replaceAll("\u00b7", " ");
+      const needle = plain(state.needle || "");
+      const says = (ids) => plain(ids.map((id) => state.form(id)).join("")).includes(needle);
+      const fits = (item) => !needle || says(item.ids) || state.run.rows[item.row][ROW.ids].some((id) => says([id]));
       const alive = recap.memoryAt(state.run, isWritten ? state.step : state.step - 1);
       lists.replaceChildren(...[
         needle && section(words.inMemory, "recap-num-alive", alive, fits, (item) => entry(state, item, [h("span", { class: "rp-new" }, best(state, item.row)), h("span", { class: "rp-age" }, recap.writerOf(state, state.run.rows[item.row]))]), { "data-section": "alive" }),
@@ -107,6 +112,6 @@
     });
     refresh();
     return h("div", { class: "rp-memory" }, sizes(state, pass, isWritten), growth(state), search, lists,
-      h("p", { class: "rp-quiet" }, words.prefill(state.run.prefill.num_writes)));
+      h("p", { class: "rp-quiet" }, words.prefill(state.run.prefill.num_writes)), recap.carriedNote(state));
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

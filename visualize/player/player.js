@@ -83,10 +83,11 @@
 
     addRunChoice() {
       const runs = this.state.payload.runs;
+      this.runChoice = null;
       if (runs.length < 2) return;
-      const choice = h("select", { class: "rp-select rp-run", "aria-label": words.run, "data-testid": "recap-run-select", onchange: (event) => this.goTo({ run: event.target.value, step: 1, node: null }) },
+      this.runChoice = h("select", { class: "rp-select rp-run", "aria-label": words.run, "data-testid": "recap-run-select", onchange: (event) => this.goTo({ run: event.target.value, step: 1, node: null }) },
         runs.map((run) => h("option", { value: run.name, selected: run === this.state.run }, recap.runLabel(run))));
-      this.element.querySelector(".rp-badges").prepend(choice);
+      this.element.querySelector(".rp-badges").prepend(this.runChoice);
     }
 
     retheme() {
@@ -105,6 +106,8 @@
       this.tools.update(state);
       this.summary.update(state);
       this.answer.update(state);
+      this.tree.themeName = this.theme;
+      if (this.runChoice) this.runChoice.disabled = this.lesson.isWaiting;
       this.element.classList.toggle("rp-veiled", this.lesson.isWaiting && !state.isJudged());
       if (state.view === "compare") { this.compare.update(state); return; }
       this.stages.update(state);
@@ -168,7 +171,9 @@
 
     goTo(place) {
       const wanted = clean(place);
-      if (this.lesson && this.lesson.isWaiting) for (const name of ["run", "step", "substep"]) delete wanted[name];
+      // A lesson's open question keeps the run where it is; of this pass, nodes can be chosen.
+      const leaves = ["run", "step", "substep"].some((name) => name in wanted);
+      if (leaves && this.lesson && this.lesson.isWaiting) return;
       this.change(() => this.state.goTo(wanted));
     }
 

@@ -107,7 +107,7 @@
       for (const item of this.lanes) {
         item.future.style.left = share;
         const tokens = item.run === state.run ? state.shownTokens() : tokensAt(item.run, now);
-        item.count.replaceChildren(recap.number(tokens, 0), ` of ${item.run.totals.num_tokens}`);
+        item.count.replaceChildren(recap.number(tokens, 0), words.ofTokens(item.run.totals.num_tokens));
       }
       this.cursor.dataset.time = recap.seconds(now);
     }

@@ -17,7 +17,7 @@
       const rows = pass.nodes.map((node, place) => (node[NODE.pop] > made ? null : h("tr", {
         class: (judged && accepted.has(place) ? "rp-is-accepted" : "") + (place === index ? " rp-is-selected" : ""), onclick: () => onSelect(place),
       },
-        h("td", {}, place), h("td", { style: { "padding-left": `${4 + 4 * node[NODE.depth]}px` } }, recap.token(state.form(node[NODE.token]))),
+        h("td", {}, place), h("td", { style: { "padding-left": `${2 + 3 * node[NODE.depth]}px` } }, recap.token(state.form(node[NODE.token]))),
         h("td", {}, recap.marker(state.payload.theme, node[NODE.source]), " ", node[NODE.source]),
         h("td", {}, recap.number(node[NODE.q], 3)), h("td", {}, recap.number(node[NODE.score], 4)),
         h("td", {}, judged ? recap.token(state.form(node[NODE.greedy])) : null))));

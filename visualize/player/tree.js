@@ -22,6 +22,22 @@
     return copy;
   }
 
+  // The same trace with the slots that its nodes have before the verdict: the points of an edge keep their share of the
+  // way from its parent's slot to its own.
+  function inSlots(trace, slots, nodes) {
+    const { stride } = trace.meta;
+    const y = trace.y.map((value, place) => {
+      const index = trace.meta.nodes[Math.floor(place / stride)];
+      if (value === null || index === SELECTED) return value;
+      if (stride === 1) return slots[index];
+      const first = place - (place % stride);
+      const [start, end] = [trace.y[first], trace.y[first + stride - 2]];
+      const [above, own] = [slots[nodes[index][NODE.parent]], slots[index]];
+      return start === end ? own : above + ((value - start) / (end - start)) * (own - above);
+    });
+    return Object.assign({}, trace, { y });
+  }
+
   recap.Tree = class {
     // `plotly`: the library, a promise of it, or nothing where the page has loaded it.
     constructor(root, plotly, onSelect) {
@@ -100,7 +116,8 @@
       const accepted = new Set(pass.accepted);
       const thin = pass.tree.find((trace) => trace.name === "edges").line;
       const { background, muted } = state.payload.theme.palettes.light;
-      const data = pass.tree.map((trace) => masked(trace, isMade));
+      const figure = judged ? pass.tree : pass.tree.map((trace) => inSlots(trace, pass.slots_before_verdict, pass.nodes));
+      const data = figure.map((trace) => masked(trace, isMade));
       for (const trace of data) {
         if (trace.name === "accepted path" && !judged) trace.line = thin;
         if (trace.name !== "nodes") continue;

@@ -3,7 +3,7 @@
   "use strict";
 
   const listed = (names) => (names.length < 2 ? names.join("") : `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`);
-  const ordinal = (place) => `${place}${{ 1: "st", 2: "nd", 3: "rd" }[place] || "th"}`;
+  const ordinal = (place) => `${place}${(![11, 12, 13].includes(place % 100) && { 1: "st", 2: "nd", 3: "rd" }[place % 10]) || "th"}`;
   const counted = (count, name) => `${count || "no"} ${name}${count === 1 ? "" : "s"}`;
   const milliseconds = (seconds) => `${(1000 * seconds).toFixed(1)} ms`;
   const precision = (name) => ({ float32: "fp32", bfloat16: "bf16", float16: "fp16" })[name] || name;
@@ -25,6 +25,8 @@
     sameText: "same text \u2713",
     differs: (token, gap) => `differs from token ${token}` + (gap === null ? "" : `, score gap ${gap}`),
     plainLane: "plain",
+    ofTokens: (count) => ` of ${count}`,
+    proposedIn: (proposer, pass) => `${proposer}, ${pass ? "pass " + pass : "prompt"}`,
     lanes: "Measured time of each method on one clock",
     passOf: (step, count) => `pass ${step} of ${count}`,
     run: "Run",
@@ -133,6 +135,7 @@
     growth: "Rows alive over the run",
     missed: "Next in line, had there been room",
     prefill: (count) => `Reading the prompt wrote ${count} rows to U before pass 1.`,
+    carried: (count, earlier) => `U proposed ${counted(count, "token")} of this text, ${earlier || "none"} of them from rows of earlier requests. G and C began empty.`,
     showSource: (label) => `Show or hide ${label}`,
     budget: ([nodes, tokens, seconds], other) => `This pass: ${counted(nodes, "node")}, because ` +
       (other ? `more would have cost more time than they promised to save: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}. ${other[0]} nodes would have cost ${milliseconds(other[2])} for ${other[1].toFixed(1)}.`
