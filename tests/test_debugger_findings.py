@@ -54,6 +54,11 @@ def test_the_best_open_path_is_always_the_next_node_and_the_last_ones_are_those_
             " in 11.1 ms. 24 nodes would have cost 30.0 ms for 2.0.",
         ),
         (
+            [8, [[0, 1.0, 0.01], [4, 2.4, 0.012], [8, 2.5, 0.015], [63, 2.75, 0.0304]]],
+            "This pass: 8 nodes, because more would have cost more time than they promised to save: 2.5 tokens expected"
+            " in 15.0 ms. 63 nodes would have cost 30.4 ms for 2.8.",
+        ),
+        (
             [24, [[0, 1.0, 0.01], [24, 2.75, 0.011]]],
             "This pass: 24 nodes, because every one that could be had was worth its time: 2.8 tokens expected in"
             " 11.0 ms.",
@@ -63,7 +68,13 @@ def test_the_best_open_path_is_always_the_next_node_and_the_last_ones_are_those_
             "This pass: no nodes, because the memories had nothing to propose: 1.0 tokens expected in 10.0 ms.",
         ),
     ],
-    ids=["fewer than the paper's", "the paper's was not weighed", "all that were possible", "none"],
+    ids=[
+        "fewer than the paper's",
+        "the paper's was not weighed",
+        "beyond the top of the curve",
+        "all that were possible",
+        "none",
+    ],
 )
 def test_a_budget_that_follows_the_cost_is_told_in_a_sentence(page, mount, budget, told):
     change = f"p.runs[{RUN}].passes[{STEP - 1}].budget = {json.dumps(budget)};"
@@ -71,6 +82,10 @@ def test_a_budget_that_follows_the_cost_is_told_in_a_sentence(page, mount, budge
     mount(weighed, step=STEP)
     assert page.get_by_test_id("recap-budget").locator("p").first.inner_text() == told
     assert page.locator(".rp-budget circle").count() == (len(budget[1]) if len(budget[1]) > 1 else 0)
+    if len(budget[1]) > 1:
+        best = max(budget[1], key=lambda point: point[1] / point[2])
+        note = page.get_by_test_id("recap-budget").locator("p").last.inner_text()
+        assert ("later passes" in note) == (best[0] < budget[0])
     press(page, "3")
     assert told in page.get_by_test_id("recap-table").inner_text()
     mount(step=STEP)

@@ -33,6 +33,6 @@
         svg("polyline", { points: rates.map(([nodes, rate]) => `${across(nodes)},${up(rate)}`).join(" "), fill: "none", stroke: "var(--rp-accent)", "stroke-width": 2 }),
         rates.map(([nodes, rate]) => svg("circle", { cx: across(nodes), cy: up(rate), r: nodes === chosen ? 4 : 2.4, fill: "var(--rp-accent)" },
           svg("title", {}, words.budgetPoint(nodes, rate))))),
-      curve.length > 1 && h("p", { class: "rp-quiet" }, words.budgetNote));
+      curve.length > 1 && h("p", { class: "rp-quiet" }, words.budgetNote(rates.some(([nodes, rate]) => rate === most && nodes < chosen))));
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -141,7 +141,8 @@
       (other ? `more would have cost more time than they promised to save: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}. ${other[0]} nodes would have cost ${milliseconds(other[2])} for ${other[1].toFixed(1)}.`
         : `${nodes ? "every one that could be had was worth its time" : "the memories had nothing to propose"}: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}.`),
     budgetPoint: (nodes, rate) => `${nodes} nodes: ${rate.toFixed(1)} tokens a second expected`,
-    budgetNote: "Expected tokens a second by number of nodes.",
+    budgetNote: (isBeyondTop) => "Expected tokens a second by number of nodes." +
+      (isBeyondTop ? " Nodes beyond the top pay by the rows they leave for later passes." : ""),
     playInside: "Play inside the pass (Shift+Space)",
     toCompare: "Compare methods (V)",
     present: "Large type, panels hidden (P)",
