@@ -1,4 +1,4 @@
-"""Command line of the engine: `python -m recap run --image FILE --question TEXT`."""
+"""Command line of the engine: `python -m recap run --image FILE --question TEXT`; the picture may be left out."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     run_ = commands.add_parser(
         "run", help="answer a question about a picture, and compare with plain decoding"
     )
-    run_.add_argument("--image", type=Path, required=True, help="a PNG, JPEG, WebP or GIF picture")
+    run_.add_argument("--image", type=Path, help="a PNG, JPEG, WebP or GIF picture; none for a text alone")
     run_.add_argument("--question", required=True, help="what to ask about it")
     run_.add_argument(
         "--method", default="recap", help="recap, recap@16, recap-uniform, ..., ar (default: recap)"
@@ -86,7 +86,8 @@ def run(options: argparse.Namespace) -> None:
         return SampledRun(target, request, method, sampler)
 
     target = load_target(options.model)
-    request = target.build_request(picture.image, question, max_new_tokens=options.max_new_tokens)
+    image = picture.image if picture else None
+    request = target.build_request(image, question, max_new_tokens=options.max_new_tokens)
     warm_up(target)
     started = start(options.method)
     answer = _print_answer(target, started)
@@ -105,7 +106,8 @@ def run(options: argparse.Namespace) -> None:
         # Only here: a machine that measures may lack the library that writes traces.
         from recap.trace_io import save_trace
 
-        trace = build_trace(target, request, question, runs, describe_picture(picture))
+        image_info = describe_picture(picture) if picture else None
+        trace = build_trace(target, request, question, runs, image_info)
         save_trace(trace, options.trace)
 
 
@@ -146,8 +148,8 @@ def describe_run(run_: Run, ar_run: Run, answer: str) -> dict[str, Any]:
     }
 
 
-def _check_input(options: argparse.Namespace) -> tuple[Picture, str]:
-    """The picture and the question; raises InputError for what can be told without a model."""
+def _check_input(options: argparse.Namespace) -> tuple[Picture | None, str]:
+    """The picture, if any, and the question; raises InputError for what can be told without a model."""
     check_question(options.question)
     if not 1 <= options.max_new_tokens <= MAX_NEW_TOKENS:
         raise InputError(
@@ -156,11 +158,13 @@ def _check_input(options: argparse.Namespace) -> tuple[Picture, str]:
     for path in (options.trace, options.json):
         if path and not path.parent.is_dir():
             raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
+        if path and path.is_dir():
+            raise InputError(f"{path} is a folder; name a file in it.")
     if options.temperature is None and not (options.top_p is None and options.top_k is None):
         raise InputError("Greedy decoding draws nothing; give --temperature beside --top-p or --top-k.")
     if options.temperature is not None and options.trace:
         raise InputError("A trace tells of greedy decoding; leave out --trace, or --temperature.")
-    return open_picture(options.image), options.question
+    return open_picture(options.image) if options.image else None, options.question
 
 
 def _make_sampler(options: argparse.Namespace) -> Sampler | None:

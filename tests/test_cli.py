@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from family_models import FAMILIES, save_tiny
 from PIL import Image
 
 from recap import cli, metrics
@@ -73,12 +74,16 @@ BAD_INPUT = [
     (["--question", "what?", "--max-new-tokens", "1000000"], "from 1 to"),
     (["--question", "what?", "--json", "no/such/folder/out.json"], "does not exist"),
     (["--question", "what?", "--trace", "no/such/folder/out.json"], "does not exist"),
+    (["--question", "what?", "--json", "."], "is a folder"),
     (["--question", "what?", "--method", "nonsense"], "no method called 'nonsense'"),
     (["--question", "what?", "--top-p", "0.9"], "give --temperature"),
     (["--question", "what?", "--top-k", "3"], "give --temperature"),
     (["--question", "what?", "--temperature", "0"], "temperature must be above 0"),
     (["--question", "what?", "--temperature", "1", "--top-p", "1.5"], "top_p, must be above 0"),
-    (["--question", "what?", "--temperature", "1", "--seed", "-1"], "seed must be at least 0"),
+    (
+        ["--question", "what?", "--temperature", "1", "--seed", "-1"],
+        "seed must be a whole number of at least 0",
+    ),
     (["--question", "what?", "--temperature", "1", "--trace", "run.json"], "leave out --trace"),
     (["--question", "what?", "--model", "no-such-model"], "no folder 'no-such-model'"),
 ]
@@ -144,6 +149,24 @@ def test_a_run_prints_the_answer_and_writes_files_that_agree_with_it(
     assert all(run["finished"]["output_ids"] == figures["output_ids"] for run in trace["runs"])
     assert trace["request"]["question"] == "Describe the picture."
     assert trace["request"]["image"]["original_size"] == [60, 60]
+
+
+def test_a_text_model_is_asked_without_a_picture(tmp_path, capsys):
+    folder = save_tiny(FAMILIES["llama"], tmp_path / "model")
+    trace_path = tmp_path / "trace.json"
+    arguments = [
+        "--question",
+        "What?",
+        "--model",
+        str(folder),
+        "--max-new-tokens",
+        "12",
+        "--method",
+        "recap@8",
+    ]
+    assert cli.main(["run", *arguments, "--trace", str(trace_path)]) == 0
+    assert capsys.readouterr().out.rstrip("\n").endswith("same text")
+    assert json.loads(trace_path.read_text("utf-8"))["request"]["image"] is None
 
 
 def test_plain_decoding_is_its_own_reference(picture, monkeypatch, capsys, teaching_target):
