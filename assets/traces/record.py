@@ -2,12 +2,12 @@
 
     python assets/traces/record.py [--model teaching-qwen] [--out assets/traces]
 
-All questions belong to one stream, which has answered some questions of the workload before, so U arrives filled,
-as for a visitor who has asked several questions. Each method is run once unrecorded first, so that the recorded run
-meets warm code; both start from the same U. The example on which an empty U loses most brings a run with an empty U
-along. Where no example has one word in two contexts and the model can dress people, a run that has is added: of drawn
-pictures the first that the lesson on them can use. Afterwards `assets/lessons/make_lessons.py` has to make the lessons
-anew.
+All questions belong to one stream, which has answered some questions of the workload before, so U arrives filled, as
+for a visitor who has asked several questions. Each method is run once unrecorded first, so that the recorded run meets
+warm code; both start from the same U. The example on which an empty U loses most, of those that the lesson on it can
+use, brings a run with an empty U along. Where no example has one word in two contexts and the model can dress people, a
+run that has is added: of drawn pictures the first that the lesson on them can use. Afterwards
+`assets/lessons/make_lessons.py` has to make the lessons anew.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from figures import captions  # noqa: E402 - the folders have to be on the path 
 from figures.drawing import draw  # noqa: E402
 from figures.scene import make_scene  # noqa: E402
 from lesson_roots import aliased_root, is_about_her  # noqa: E402
-from lesson_runs import tokens_after  # noqa: E402
+from lesson_runs import kept_unigram, tokens_after  # noqa: E402
 from recorded import EMPTY_U, RUN, Recorded  # noqa: E402
 
 from recap.bench.workload import read_workload, select  # noqa: E402
@@ -94,7 +94,8 @@ def _record_examples(target: Any, streams: Mapping[str, Memories]) -> dict[str, 
         runs_with_empty = [*runs, dataclasses.replace(empty, name=EMPTY_U)]
         for kept, chosen in ((traces, runs), (with_empty, runs_with_empty)):
             kept[name] = build_trace(target, request, example["question"], chosen, describe_picture(picture))
-    most = max(with_empty, key=lambda name: _gain(with_empty[name]))
+    told = [name for name, trace in with_empty.items() if kept_unigram([Recorded(name, trace)])]
+    most = max(told or with_empty, key=lambda name: _gain(with_empty[name]))
     return traces | {most: with_empty[most]}
 
 
