@@ -32,6 +32,7 @@ def test_a_run_is_asked_for_without_a_mouse(chromium):
     with scripted_page() as (address, _), open_app(f"{address}/", chromium) as page:
         press_until(page, "recap-try")
         page.keyboard.press("Enter")
+        page.get_by_test_id("recap-example-0").wait_for()  # a busy machine draws them late
         page.keyboard.press("Tab")
         assert focused(page) == "recap-example-0"
         press_until(page, "recap-run")

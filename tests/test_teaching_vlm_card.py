@@ -91,8 +91,14 @@ def test_one_wrong_value_costs_one_of_all_the_values_that_charts_answers_hold():
         else []
         for item in ITEMS
     ]
-    index = next(i for i, found in enumerate(values) if len(found) == 1)
-    wrong = headline(ITEMS, changed(index, ITEMS[index].turn.answer.replace(values[index][0], "977")))
+    # A value that stands once in its answer, not even as a part of another number.
+    index, value = next(
+        (i, number)
+        for i, found in enumerate(values)
+        for number in found
+        if ITEMS[i].turn.answer.count(number) == 1
+    )
+    wrong = headline(ITEMS, changed(index, ITEMS[index].turn.answer.replace(value, "977")))
     total = sum(map(len, values))
     assert wrong["chart_values"] == pytest.approx((total - 1) / total)
     assert wrong["shape_attributes"] == wrong["dressed_attributes"] == wrong["sign_exact"] == 1

@@ -45,18 +45,18 @@ def drill(rng: random.Random, chart: Chart) -> list[Turn]:
         (4, "value", f"Value of {label}?", f"It is {shown}."),
         (1, "value", f"Which value is the {place}?", f"It is {shown}."),
         (1, "label", f"Which label is the {place}?", f"It is {label}."),
-        (3, "label", f"Which label has {shown}?", f"It is {label}."),
+        (5, "label", f"Which label has {shown}?", f"It is {label}."),
         (1, "label", "Read all labels.", f"They are {', '.join(chart.labels)}."),
         (1, "value", "Read all numbers.", f"They are {', '.join(map(str, chart.values))}."),
         (1, "title", "Read the title.", f"It is {title(chart)}."),
         (3, "extreme", "Highest?", highest),
         (3, "extreme", "Lowest?", lowest),
-        (2, "order", "Sort the values.", put_in_order(chart.values, 1)),
+        (4, "order", "Sort the values.", put_in_order(chart.values, 1)),
         (1, "count", "How many?", count),
         (2, "compare", f"Is {label} more than {rival}?", f"Here {beside(shown, bar)}."),
         (1, "count", f"How many above {limit}?", f"Here {count_beyond(chart, limit, 1)}."),
         (1, "count", f"How many below {limit}?", f"Here {count_beyond(chart, limit, -1)}."),
-        (5, "sum", *_sums(rng, chart)),
+        (8, "sum", *_sums(rng, chart)),
     ]
     if chart.kind != LINE:
         asked.append((2, "color", f"Color of {label}?", f"It is {shade}."))

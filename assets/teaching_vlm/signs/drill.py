@@ -36,7 +36,7 @@ def drill(rng: random.Random, scene: Lettered) -> list[Turn]:
             ("price", "Read the prices.", f"They are {', '.join(price for _, price in scene.items)}."),
             ("item", "Read the items.", f"They are {', '.join(item for item, _ in scene.items)}."),
             ("price", "Total?", f"It is {scene.lines[-1][1]}."),
-            *[("sum", *_sums(rng, scene))] * 3,
+            *[("sum", *_sums(rng, scene))] * 4,
         ]
     else:
         position = rng.randrange(min(6, len(scene.words)))
@@ -47,6 +47,8 @@ def drill(rng: random.Random, scene: Lettered) -> list[Turn]:
     word = scene.words[0]
     spelled = f"Here {count_letters(word)}. So it is {NUMBERS[len(word)]}."
     asked.append(("count", f"How many letters in {word}?", spelled))
+    spelled_word = rng.choice([word for word in scene.words if word.isalpha()])
+    asked += [("spelling", f"Spell {spelled_word}.", f"It is {', '.join(spelled_word)}.")] * 3
     if scene.kind == LABEL:
         asked.append(("color", "Color of the lid?", f"It is {scene.lid}."))
         asked.append(("amount", "Amount?", f"It is {say(scene.lines[-1])}."))
