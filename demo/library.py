@@ -6,6 +6,7 @@ import json
 import logging
 import re
 import threading
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,7 @@ class RecordedRuns:
         self._paths = {
             path.stem: path for path in sorted(folder.glob("*.json")) if _NAME.fullmatch(path.stem)
         }
-        self._titles = {name: _title_of(path) or name for name, path in self._paths.items()}
+        self._titles = _told_apart({name: _title_of(path) or name for name, path in self._paths.items()})
         self._drawn: dict[str, KeptRun] = {}
         self._lock = threading.Lock()
 
@@ -133,6 +134,16 @@ def load_examples(folder: Path) -> list[Example]:
             continue
         examples.append(Example(path, entry["question"], thumbnail))
     return examples
+
+
+def _told_apart(titles: dict[str, str]) -> dict[str, str]:
+    """Titles that several runs share, numbered: the same question is asked about several pictures."""
+    often, seen = Counter(titles.values()), Counter[str]()
+    told = {}
+    for name, title in titles.items():
+        seen[title] += 1
+        told[name] = f"{title} ({seen[title]})" if often[title] > 1 else title
+    return told
 
 
 def _title_of(path: Path) -> str:
