@@ -48,6 +48,15 @@ def test_the_command_writes_report_markdown_and_traces(toy_command, tmp_path, ca
     assert all([run["name"] for run in trace["runs"]] == ["ar", "recap", "recap@4"] for trace in recorded)
 
 
+def test_ids_that_are_no_file_names_have_a_trace_each(toy_command, tmp_path):
+    traces = tmp_path / "traces"
+    lines = [{"id": id_, "turns": ["abc"], "topic": "a"} for id_ in ("a/b", "a_b", "a:b")]
+    (tmp_path / "mmspec.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    assert toy_command("--traces", str(traces))[0] == 0
+    assert len(list(traces.iterdir())) == 3
+    assert traces / "a_b-1.json" in traces.iterdir()
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

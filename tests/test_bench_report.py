@@ -62,6 +62,7 @@ def check_figures(figures, units, references):
     assert figures["tokens_per_second"] == nearly(tokens / seconds)
     lengths = [u["acceptance_length"] for u in units if u["passes"]]
     assert figures["acceptance_length"] == nearly(sum(lengths) / len(lengths))
+    assert figures["num_without_pass"] == sum(u["passes"] == 0 for u in units)
     assert figures["identical_to_ar"] == 1.0
     assert figures["passes"] == sum(u["passes"] for u in units)
 
@@ -113,6 +114,16 @@ def test_stage_times_and_node_counts_come_from_the_passes():
     assert method["stage_ms"]["draft"] == nearly(1000 * statistics.median(s.draft for s in passes))
     assert method["overall"]["mean_nodes"] == nearly(sum(r.num_draft_nodes for r in own) / len(passes))
     assert 0 < method["overall"]["mean_nodes"] <= 16 + 4  # suffix nodes come on top
+
+
+def test_units_without_a_pass_are_left_out_of_the_acceptance_length_and_counted():
+    one = UnitResult("1", 1, "t", "recap", 10, 3, 2.0, 0.5, 1.5, 4.0, True)
+    none = UnitResult("2", 1, "t", "recap", 1, 0, 1.0, 1.0, 1.0, None, True)
+    peer = UnitResult("1", 1, "t", "hf_greedy", 10, None, 2.0, None, 1.5, None, True)
+    methods = build_report([one, none, peer], {}, {})["methods"]
+    assert methods["recap"]["overall"]["num_without_pass"] == 1
+    assert methods["recap"]["overall"]["acceptance_length"] == 4.0
+    assert methods["hf_greedy"]["overall"]["num_without_pass"] == 0
 
 
 def test_failed_units_are_left_out_of_every_figure_and_counted():

@@ -22,6 +22,7 @@ END_ID = 0
 OVERALL_KEYS = {
     "num_units",
     "num_failed",
+    "num_without_pass",
     "speedup",
     "speedup_of_totals",
     "decode_speedup",

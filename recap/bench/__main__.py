@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import platform
 import re
@@ -238,11 +239,17 @@ def _save_trace(target: BenchTarget, unit: MeasuredUnit, folder: Path) -> None:
     if unit.request is None or not unit.runs:
         return
     folder.mkdir(parents=True, exist_ok=True)
-    name = re.sub(r"[^\w.-]", "_", f"{unit.conversation.id}-{unit.turn}")
+    name = _file_name(f"{unit.conversation.id}-{unit.turn}")
     question = unit.conversation.turns[unit.turn - 1]
     image = describe_picture(unit.picture) if unit.picture else None
     trace = build_trace(target, unit.request, question, unit.runs, image)
     save_trace(trace, folder / f"{name}.json")
+
+
+def _file_name(text: str) -> str:
+    """`text` as a file's name; where that takes another letter, a digest keeps it apart from other texts."""
+    name = re.sub(r"[^\w.-]", "_", text)
+    return name if name == text else f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
 FIGURE_COMMANDS = {"gains": gains, "cost": cost, "host": host, "shapes": shapes}

@@ -93,6 +93,7 @@ def summarise(own: Sequence[UnitResult], results: Iterable[UnitResult]) -> dict[
     return {
         "num_units": len(own),
         "num_failed": len(own) - len(done),
+        "num_without_pass": sum(unit.passes == 0 for unit in done),  # left out of the acceptance length
         "speedup": _mean(ratios),
         "speedup_of_totals": _speedup_of_totals(pairs),
         "decode_speedup": _mean(decode_ratios),
@@ -132,6 +133,7 @@ def to_markdown(report: dict[str, Any]) -> str:
         ("identical_to_ar", "same text", lambda value: f"{value:.1%}"),
         ("num_units", "units", str),
         ("num_failed", "failed", str),
+        ("num_without_pass", "no pass", str),
     ]
     overall = [
         [name, *(_cell(report["methods"][name]["overall"][key], form) for key, _, form in columns)]
