@@ -1,4 +1,4 @@
-"""Speed and acceptance of runs, from their events alone (Eqs. 9-11).
+"""Speed and acceptance of runs, from their events alone (Eqs. 9 and 10).
 
 A *unit* is one run of one method on one request. Its clock covers image encoding, prefill and decoding, and nothing
 else. Units that failed, or never made a pass, have no value: the functions say None and leave them out of means.
@@ -83,7 +83,7 @@ def speedup(pairs: Sequence[Pair]) -> float | None:
 def speedup_of_totals(pairs: Sequence[Pair]) -> float | None:
     """Ratio of pooled throughputs: all tokens over all seconds, ours over plain decoding's.
 
-    `ablation_gain` pools an input's turns this way. None where a clock stands at zero.
+    None where a clock stands at zero.
     """
     seconds = sum(run_seconds(run) for run, _ in pairs)
     ar_seconds = sum(run_seconds(ar_run) for _, ar_run in pairs)
@@ -92,23 +92,6 @@ def speedup_of_totals(pairs: Sequence[Pair]) -> float | None:
     num_tokens = sum(num_output_tokens(run) for run, _ in pairs)
     num_ar_tokens = sum(num_output_tokens(ar_run) for _, ar_run in pairs)
     return (num_tokens / seconds) / (num_ar_tokens / ar_seconds)
-
-
-def ablation_gain(inputs: Sequence[Sequence[Pair]]) -> float | None:
-    """How much more throughput a variant has than another one, as a share: 0.05 is 5 %.
-
-    Eq. 11 and Appendix B: R_j, the ratio of pooled throughputs over the turns of input j, is averaged over inputs; the
-    gain is mean_j R_j - 1.
-
-    Args:
-        inputs: for each input its turns, as pairs (run with, run without); inputs whose clock stands at zero are left
-            out.
-
-    Returns:
-        None when no input is left.
-    """
-    ratios = [ratio for turns in inputs if (ratio := speedup_of_totals(turns)) is not None]
-    return fmean(ratios) - 1 if ratios else None
 
 
 def num_accepted_tokens(iteration: Iteration) -> int:

@@ -111,22 +111,3 @@ def test_score_gap_belongs_to_the_first_difference():
     first, second = plain.iterations[index - 1].detail.nodes[0].top_scores
     assert metrics.score_gap(other, plain) == first - second
     assert metrics.top_scores_at(FAST, 2) is None, "that pass was not recorded"
-
-
-def test_an_ablation_gain_pools_an_inputs_turns_before_it_averages_inputs():
-    """Eq. 11: two turns of one input make one ratio of pooled throughputs, another input's single turn the second."""
-    other = run_of([2], 0.5, [1.5])
-    ratios = [
-        (Fraction(9 + 3) / Fraction(3.5)) / (Fraction(9 + 9) / Fraction(5)),
-        Fraction(9) / Fraction(1.5) / (Fraction(3) / Fraction(2)),
-    ]
-    inputs = [[(FAST, PLAIN), (other, PLAIN)], [(FAST, other)]]
-    assert metrics.ablation_gain(inputs) == pytest.approx(float(sum(ratios) / 2 - 1))
-    assert metrics.ablation_gain([[(FAST, FAST)]]) == 0
-
-
-def test_an_ablation_gain_leaves_out_inputs_whose_clock_stands():
-    still = run_of([], 0.0, [])
-    assert metrics.ablation_gain([[(still, FAST)], [(FAST, PLAIN)]]) == pytest.approx(2.5 / 1.5 - 1)
-    assert metrics.ablation_gain([[(still, still)]]) is None
-    assert metrics.ablation_gain([]) is None
