@@ -108,7 +108,8 @@ def test_a_failing_peer_is_counted_by_name_and_hurts_nobody_else():
     for peer in PEERS:
         overall = report["methods"][peer]["overall"]
         assert overall.pop("num_units") == overall.pop("num_failed") == 7
-        assert set(overall) == OVERALL_KEYS - {"num_units", "num_failed"}
+        assert overall.pop("num_without_pass") == 0  # of the units that did not fail
+        assert set(overall) == OVERALL_KEYS - {"num_units", "num_failed", "num_without_pass"}
         assert set(overall.values()) == {None}
         assert report["methods"][peer]["stage_ms"] == {}
     assert report["methods"]["recap@8"]["overall"]["num_failed"] == 0
