@@ -135,6 +135,68 @@ def test_a_report_is_opened_by_the_same_button_and_a_broken_one_leaves_it(page, 
     assert page.locator(".rp-report-plot").count() == 0
 
 
+@pytest.mark.parametrize("width", [375, 1280])
+def test_a_report_of_many_methods_names_them_all_and_leaves_room_for_its_plots(page, tmp_path, width):
+    report = json.loads(json.dumps(toy_report()))
+    report["settings"]["num_units"] = 7
+    (name, method), *_ = (item for item in report["methods"].items() if item[0] != "ar")
+    units = [unit for unit in report["units"] if unit["method"] == name]
+    for number in range(24):
+        report["methods"][f"recap-another-{number}"] = method
+        report["units"] += [unit | {"method": f"recap-another-{number}"} for unit in units]
+    (tmp_path / "many.json").write_text(json.dumps(report))
+    page.set_viewport_size({"width": width, "height": 800})
+    page.locator("input[type=file]:near(#recap-open-trace)").last.set_input_files(tmp_path / "many.json")
+    page.get_by_text("recap-another-23").first.wait_for()
+    page.wait_for_function("document.querySelectorAll('.rp-report-plot .main-svg .legend').length > 3")
+    hidden, heights = page.evaluate(LEGENDS)
+    assert hidden == 0, "a legend is scrolled"
+    assert min(heights) >= 100
+    page.get_by_test_id("recap-choice").select_option("first")
+    page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
+#: How many names stand outside their legend's frame, and the height of each figure's plot, px.
+LEGENDS = """() => {
+    const legends = [...document.querySelectorAll(".rp-report-plot .legend")];
+    const hidden = legends.flatMap((legend) => {
+        const frame = legend.querySelector(".bg").getBoundingClientRect();
+        const boxes = [...legend.querySelectorAll(".legendtext")].map((text) => text.getBoundingClientRect());
+        return boxes.filter((box) => box.top < frame.top || box.bottom > frame.bottom);
+    });
+    const plots = [...document.querySelectorAll(".rp-report-plot .nsewdrag")];
+    return [hidden.length, plots.map((plot) => plot.getBoundingClientRect().height)];
+}"""
+
+
+@pytest.mark.parametrize("width", [320, 360, 414, 1280])
+def test_a_run_is_opened_and_saved_on_any_screen(page, address, width):
+    page.set_viewport_size({"width": width, "height": 800})
+    page.goto(address)
+    page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    header = page.locator("#recap-header header").bounding_box()
+    shown = [
+        page.get_by_test_id("recap-choice"),
+        page.get_by_role("button", name="Open file"),
+        page.get_by_test_id("recap-save"),
+        page.get_by_role("button", name="Light or dark"),
+        page.locator("#recap-try"),
+    ]
+    boxes = [item.bounding_box() for item in shown]
+    for box in boxes:
+        assert 0 <= box["x"] <= width - box["width"]
+        assert header["y"] <= box["y"] <= header["y"] + header["height"] - box["height"]
+    places = [(box["y"], box["x"]) for box in boxes]
+    assert places == sorted(places), "Tab goes on as one reads"
+    with page.expect_file_chooser():
+        shown[1].click()
+    with page.expect_download() as download:
+        shown[2].click()
+    assert json.loads(download.value.path().read_text("utf-8"))["runs"]
+    page.set_viewport_size({"width": 1280, "height": 800})
+
+
 def test_the_console_is_clean_and_no_request_leaves_the_machine(page, address):
     assert page.faults == []
     assert {url for url in page.requested if not url.startswith((address, "data:", "blob:"))} == set()

@@ -28,6 +28,7 @@ SCRIPTS = (
     "legend.js",
     "tools.js",
     "compare.js",
+    "heard.js",
     "exports.js",
     "lesson.js",
     "look.js",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from math import ceil
 from typing import Any
 
 from plotly.graph_objects import Figure
@@ -53,7 +54,7 @@ def speedup_by_topic_figure(report: Report, theme: ThemeName = "light") -> Figur
     values = paper_numbers.speedup_by_topic("recap", model)
     paper = {topic: value for topic, value in values.items() if topic in known}
     data += _paper_points(f"RECAP ({paper_numbers.MARK}, {model})", paper)
-    layout = _layout("speedup S; whisker P10 to P90", "") | {"barmode": "group"}
+    layout = _layout("speedup S; whisker P10 to P90", "", data) | {"barmode": "group"}
     layout["shapes"] = [_one_line()]
     return themed_figure(data, layout, theme)
 
@@ -74,7 +75,7 @@ def acceptance_figure(report: Report, theme: ThemeName = "light") -> Figure:
     model = paper_numbers.model_for(report["settings"]["model"])
     paper = {name: both[1] for name in names if (both := paper_numbers.overall(name, model)) is not None}
     data += _paper_points(f"{paper_numbers.MARK}, {model}", paper)
-    return themed_figure(data, _layout("acceptance length τ", ""), theme)
+    return themed_figure(data, _layout("acceptance length τ", "", data), theme)
 
 
 def latency_figure(report: Report, theme: ThemeName = "light") -> Figure:
@@ -90,7 +91,7 @@ def latency_figure(report: Report, theme: ThemeName = "light") -> Figure:
             shares = [(index + 1) / len(seconds) for index in range(len(seconds))]
             line = {"color": _marker(place)["color"], "shape": "hv", "dash": _dash(place)}
             data.append(_line(name, seconds, shares, line, "%{y:.0%} within %{x:.3f} s"))
-    layout = _layout("share of units", "seconds a unit, prefill included")
+    layout = _layout("share of units", "seconds a unit, prefill included", data)
     return themed_figure(data, layout, theme)
 
 
@@ -109,7 +110,7 @@ def stage_figure(report: Report, theme: ThemeName = "light") -> Figure:
         }
         for stage, role in _STAGES
     ]
-    layout = _layout("milliseconds a pass, median", "") | {"barmode": "stack"}
+    layout = _layout("milliseconds a pass, median", "", data) | {"barmode": "stack"}
     return themed_figure(data, layout, theme)
 
 
@@ -125,16 +126,21 @@ def growth_figure(report: Report, theme: ThemeName = "light") -> Figure:
             xs, ys = zip(*points, strict=True)
             line = {"color": _marker(place)["color"], "dash": _dash(place)}
             data.append(_line(name, list(xs), list(ys), line, "%{y} rows after unit %{x}"))
-    return themed_figure(data, _layout("rows of U", "units of the stream"), theme)
+    return themed_figure(data, _layout("rows of U", "units of the stream", data), theme)
 
 
-def _layout(y_title: str, x_title: str) -> dict[str, Any]:
-    layout = base_layout() | {"showlegend": True, "width": 900, "height": 380}
+def _layout(y_title: str, x_title: str, data: list[dict[str, Any]]) -> dict[str, Any]:
+    """The frame of a figure: 900 px wide, and as high as the legend above the plot needs for all its entries."""
+    names = [trace["name"] for trace in data]
+    # Every column of a legend is as wide as its longest name.
+    num_columns = max(1, 810 // (50 + 7 * max(map(len, names), default=1)))
+    legend_height = 20 * ceil(len(names) / num_columns)
+    layout = base_layout() | {"showlegend": True, "width": 900, "height": 360 + legend_height}
     layout["margin"] = {"l": 64, "r": 24, "t": 56, "b": 72 if x_title else 40}
     lines = {"gridcolor": LIGHT["grid"], "zerolinecolor": LIGHT["edge"], "zerolinewidth": 1}
     layout["xaxis"] = lines | {"title": {"text": x_title}, "automargin": True}
     layout["yaxis"] = lines | {"title": {"text": y_title}, "rangemode": "tozero"}
-    layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom"}
+    layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "maxheight": legend_height + 20}
     return layout
 
 

@@ -45,11 +45,14 @@
   // Output positions in lines that fit: every run's cell of a position stands under the position's token.
   function lines(state, runs, width) {
     const longest = Math.max(...runs.map((run) => run.text.length));
-    const letters = (position) => Math.max(...runs.map((run) => (run.text[position] ? Array.from(state.form(run.text[position][SPAN.token])).length : 0)));
+    const token = (run, position) => run.text[position] && run.text[position][SPAN.token];
+    const letters = (position) => Math.max(...runs.map((run) => (run.text[position] ? Array.from(state.form(token(run, position))).length : 0)));
+    // Where the texts part, a token stands behind its marker.
+    const marker = (position) => (runs.some((run) => token(run, position) !== token(runs[0], position)) ? 12 : 0);
     const result = [];
     let line = [], used = 0;
     for (let position = 0; position < longest; position += 1) {
-      const cell = Math.max(18, letters(position) * 7.3 + 7);
+      const cell = Math.max(18, letters(position) * 7.3 + 7 + marker(position));
       if (line.length && used + cell > width) { result.push(line); line = []; used = 0; }
       line.push(position);
       used += cell;
@@ -65,7 +68,7 @@
     const other = reference.text[position];
     const differs = !other || other[SPAN.token] !== span[SPAN.token];
     const ends = [(!previous || previous[SPAN.pass] !== span[SPAN.pass]) && "rp-starts", (!next || next[SPAN.pass] !== span[SPAN.pass]) && "rp-ends"].filter(Boolean);
-    const mark = h("i", { class: ["rp-unit", `rp-unit-${span[SPAN.proposer]}`, ...ends, differs ? "rp-differs" : ""].join(" ") }, differs ? state.form(span[SPAN.token]) : null);
+    const mark = h("i", { class: ["rp-unit", `rp-unit-${span[SPAN.proposer]}`, ...ends, differs ? "rp-differs" : ""].join(" ") }, recap.marker(state.payload.theme, span[SPAN.proposer]), differs ? state.form(span[SPAN.token]) : null);
     const item = h("td", {
       title: words.cell(run.name, span[SPAN.pass], state.payload.theme.keys[span[SPAN.proposer]], position + 1), "data-position": position, "data-pass": span[SPAN.pass],
       onclick: () => act.goTo({ run: run.name, step: Math.max(1, span[SPAN.pass]), node: span[SPAN.node] }),
@@ -81,7 +84,7 @@
       const runs = state.comparedRuns();
       const reference = runs.find((run) => run.is_reference) || runs[0];
       this.cells = [];
-      const width = Math.max(260, (this.root.clientWidth || 1240) - (this.root.clientWidth > 900 ? 480 : 130));
+      const width = Math.max(120, (this.root.clientWidth || 1240) - (this.root.clientWidth > 900 ? 490 : 110));
       const tables = lines(state, runs, width).map((line) => h("table", { class: "rp-line-table" }, h("tbody", {},
         h("tr", { class: "rp-line-text" }, h("th", {}), line.map((position) => h("td", {}, reference.text[position] ? h("bdi", {}, state.form(reference.text[position][SPAN.token])) : null))),
         runs.map((run) => h("tr", { class: run === state.run ? "rp-is-now" : "" }, h("th", { scope: "row", title: run.name }, recap.runLabel(run)), line.map((position) => cell(state, run, position, reference, this.act, this.cells)))))));

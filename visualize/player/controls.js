@@ -22,7 +22,7 @@
         button("last", "recap-last", words.last, () => act.goTo({ step: Infinity })), speed);
       this.bars = h("div", { class: "rp-bars" });
       this.scrubber = h("div", { class: "rp-scrubber", role: "slider", tabindex: "0", "aria-label": words.scrubber, title: words.scrubber, "aria-valuemin": "1", "data-testid": "recap-scrubber" }, this.bars);
-      this.index = h("div", { class: "rp-index", "data-testid": "recap-pass-index", "aria-live": "polite" });
+      this.index = h("div", { class: "rp-index", "data-testid": "recap-pass-index" });
       this.tools = h("div", { class: "rp-buttons", role: "group", "aria-label": words.tools });
       root.append(this.buttons, this.scrubber, this.index, this.tools);
       const seek = (event) => {

@@ -1,4 +1,5 @@
-// What is written beside the nodes: as large as there is room for, cut where the next node begins.
+// What is written beside the nodes: as large as there is room for, cut where the next node begins; where rows stand too
+// close for type that can be read, some labels give way.
 (function (recap) {
   "use strict";
   const { NODE } = recap;
@@ -6,6 +7,14 @@
   const BESIDE_RING = "\u00a0\u00a0";
   // What is drawn around a node, by name: how much wider than the node it is, px.
   const AROUND = { selection: 11, "owes to the picture": 9 };
+  // Type sizes, px: the least that is read at a desk, and the most that looks calm. Narrow columns make type no smaller
+  // than `column`: a longer label is cut instead.
+  const DESK = { least: 9, column: 11, most: 14 };
+  // From the back of a room larger type is needed; it gives way only where a column would hold no word.
+  const inRoom = (width) => { const least = Math.max(13, Math.min(17, width / 4.6)); return { least, column: least, most: 20 }; };
+  const TARGET = -2; // the target's own token, by its node number
+  // How high the letters of a line are, of its type size.
+  const LETTERS = 0.94;
   const unescaped = (text) => text.replace(/&#36;/g, "$").replace(/&gt;/g, ">").replace(/&lt;/g, "<").replace(/&amp;/g, "&");
 
   // Text that plotly draws as it reads.
@@ -58,35 +67,62 @@
     }
   }
 
-  // Labels are as large as the rows allow; in very wide trees those of rejected leaves give way.
+  // A label's claim to its place: the chosen node's and the text's own come first, then who was made first.
+  function claim(state, index, accepted) {
+    if (index === state.node) return -2;
+    return index === 0 || index === TARGET || accepted.has(index) ? -1 : state.pass.nodes[index][NODE.pop];
+  }
+
+  // The text cut to its room, px; three letters stay in any case.
+  function cut(text, room, size, family) {
+    const letters = Array.from(text.replace(/\u2026$/, ""));
+    let fitting = text;
+    while (letters.length > 3 && textWidth(fitting, size, family) > room) { letters.pop(); fitting = letters.join("") + "\u2026"; }
+    return fitting;
+  }
+
+  // Lines of neighbouring rows must not run into each other: the one with the weaker claim is cut, or left out.
+  function spread(labels, size, family) {
+    const placed = [];
+    for (const label of labels.sort((one, other) => one.claim - other.claim || other.start - one.start)) {
+      const near = placed.filter((other) => other.y !== label.y && Math.abs(other.y - label.y) < LETTERS * size);
+      const end = Math.min(label.end, ...near.filter((other) => other.start > label.start).map((other) => other.start));
+      const text = cut(label.text, end - label.start, size, family);
+      const stop = label.start + textWidth(text, size, family);
+      if (near.some((other) => other.start < stop && label.start < other.stop)) continue;
+      placed.push({ y: label.y, start: label.start, stop });
+      label.trace.text[label.place] = recap.escaped(text);
+    }
+  }
+
   recap.fitLabels = function (state, data, layout) {
-    const { pass } = state;
     const pitch = (layout.height - 30) / Math.abs(layout.yaxis.range[0] - layout.yaxis.range[1]);
     const width = (layout.width - 16) / Math.abs(layout.xaxis.range[1] - layout.xaxis.range[0]);
-    const size = Math.max(9, Math.min(state.isPresenting ? 18 : 14, pitch * 0.8, width / 6.8));
+    const { least, column, most } = state.isPresenting ? inRoom(width) : DESK;
+    const size = Math.max(least, Math.min(most, pitch * 0.8, Math.max(column, width / 6.8)));
     const { family } = layout.font;
-    const parents = new Set(pass.nodes.map((node) => node[NODE.parent]));
-    const accepted = new Set(state.isJudged() ? pass.accepted : []);
     const scale = Math.max(0.62, Math.min(size / 12, pitch / 17));
     for (const trace of data) {
       if (trace.name in AROUND) trace.marker.size = trace.marker.size * scale + AROUND[trace.name];
       if (trace.text) trace.marker.size = trace.marker.size.map((value) => value * scale);
     }
-    const end = endsOfRoom(data, layout, width);
+    const endOfRoom = endsOfRoom(data, layout, width);
+    const accepted = new Set(state.isJudged() ? state.pass.accepted : []);
+    const labels = [];
     for (const trace of data) {
       if (!trace.text) continue;
       trace.textfont = Object.assign({}, trace.textfont, { size });
-      trace.text = trace.text.map((text, place) => {
-        const index = trace.customdata[place];
-        if (!text || (pitch < 8.5 && index > 0 && !parents.has(index) && !accepted.has(index) && index !== state.node)) return "";
-        const whole = (index === state.node ? BESIDE_RING : "") + unescaped(text);
-        const room = (end(trace.x[place], trace.y[place]) - trace.x[place]) * width - labelStart(trace.marker.size[place]);
-        const letters = Array.from(whole.replace(/\u2026$/, ""));
-        let fitting = whole;
-        while (letters.length > 3 && textWidth(fitting, size, family) > room) { letters.pop(); fitting = letters.join("") + "\u2026"; }
-        return recap.escaped(fitting);
+      trace.text.forEach((text, place) => {
+        if (!text) return;
+        const [index, x, y] = [trace.customdata[place], trace.x[place], trace.y[place]];
+        labels.push({
+          trace, place, claim: claim(state, index, accepted), text: (index === state.node ? BESIDE_RING : "") + unescaped(text),
+          y: y * pitch, start: x * width + labelStart(trace.marker.size[place]), end: endOfRoom(x, y) * width,
+        });
       });
+      trace.text = trace.text.map(() => "");
     }
+    spread(labels, size, family);
     if (state.isJudged()) breakPath(data, width, family);
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -4,6 +4,8 @@
   const { h, svg, words, NODE, FOUND, ROW } = recap;
   const MOST_ROWS = 60;
   const MAPS = ["G", "C", "U"];
+  // As under the text: colour is not the only sign.
+  const DASHES = { G: null, C: "7 4", U: "2 3" };
 
   function best(state, row) {
     const entry = state.run.rows[row];
@@ -37,7 +39,7 @@
     return h("div", { class: "rp-growth" }, h("h4", {}, words.growth),
       svg("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", role: "img", "aria-label": words.growth },
         svg("line", { x1: across(state.step), x2: across(state.step), y1: 0, y2: height, class: "rp-now" }),
-        MAPS.map((map, index) => svg("polyline", { points: line(index), fill: "none", stroke: `var(--rp-${map})`, "stroke-width": 2, "vector-effect": "non-scaling-stroke" }))));
+        MAPS.map((map, index) => svg("polyline", { points: line(index), fill: "none", stroke: `var(--rp-${map})`, "stroke-width": 2, "stroke-dasharray": DASHES[map], "vector-effect": "non-scaling-stroke" }))));
   }
 
   function rowsRead(pass) {

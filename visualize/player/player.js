@@ -57,6 +57,7 @@
       this.controls = new recap.Controls(bar, this.act);
       this.tools = new recap.Tools(this.controls.tools, this.act);
       this.compare = new recap.Compare(this.other, this.act);
+      this.heard = new recap.Heard(this.element, this.state);
       const kept = this.lesson;
       this.lesson = new recap.Lesson(lesson, this.act);
       if (kept && kept.isOpen) { this.lesson.load(kept.lesson, kept.index); this.lesson.answers = kept.answers; }
@@ -106,6 +107,7 @@
       this.tools.update(state);
       this.summary.update(state);
       this.answer.update(state);
+      this.heard.update(state);
       this.tree.themeName = this.theme;
       if (this.runChoice) this.runChoice.disabled = this.lesson.isWaiting;
       this.element.classList.toggle("rp-veiled", this.lesson.isWaiting && !state.isJudged());
