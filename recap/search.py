@@ -11,7 +11,7 @@ from recap.best_first import best_first_search
 from recap.config import RecapConfig
 from recap.fusion import rule_code
 from recap.memory import Memories
-from recap.tree import DraftTree, insert_continuation, pack
+from recap.tree import DraftTree, history_end, insert_continuation, pack
 
 #: What a root that finds no row may draft instead: ids int32 [n <= K] and their probabilities float64 [n].
 RootCandidates = tuple[np.ndarray, np.ndarray]
@@ -83,8 +83,7 @@ class TreeBuilder:
             memories.trigram,
             memories.bigram,
             memories.unigram,
-            _token_before(history, 2),
-            _token_before(history, 1),
+            *history_end(history),
             history[-1],
             max_nodes,
             self.config.width,
@@ -96,7 +95,3 @@ class TreeBuilder:
             self.config.expansion == "fixed",
             *root_candidates,
         )
-
-
-def _token_before(history: np.ndarray, distance: int) -> int:
-    return history[-1 - distance] if len(history) > distance else np.int64(-1)

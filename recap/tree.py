@@ -151,6 +151,13 @@ def _preorder(parents):
     return order, packed_parents, depths, rank[order]
 
 
+def history_end(history: np.ndarray) -> tuple[np.int64, np.int64]:
+    """The two tokens before the last one; -1 where the history is shorter."""
+    u = history[-3] if len(history) > 2 else np.int64(-1)
+    v = history[-2] if len(history) > 1 else np.int64(-1)
+    return u, v
+
+
 @jit
 def path_contexts(token_ids, parent_indices, u, v):
     """The last three tokens at each node under its own path: int64 [num_nodes, 3].

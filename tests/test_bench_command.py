@@ -8,12 +8,13 @@ import pytest
 from toy_bench import CONVERSATIONS, ToyTarget
 
 from recap.bench import __main__ as command_line
+from recap.bench import run_command
 
 
 @pytest.fixture
 def toy_command(tmp_path, monkeypatch):
     """Runs the command line on the toy; returns (exit code, report or None)."""
-    monkeypatch.setattr(command_line, "load_target", lambda model, dtype: ToyTarget())
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: ToyTarget())
     workload = tmp_path / "mmspec.jsonl"
     lines = [{"id": c.id, "turns": c.turns, "topic": c.topic} for c in CONVERSATIONS]
     workload.write_text("\n".join(map(json.dumps, lines)) + "\n{}\n", "utf-8")
@@ -86,9 +87,9 @@ def test_a_run_stopped_before_its_first_unit_leaves_the_report_that_lies_there(
         raise KeyboardInterrupt
 
     if where == "load_target":
-        monkeypatch.setattr(command_line, "load_target", interrupted)
+        monkeypatch.setattr(run_command, "load_target", interrupted)
     else:
-        monkeypatch.setattr(command_line.BenchRunner, "run", interrupted)
+        monkeypatch.setattr(run_command.BenchRunner, "run", interrupted)
     code, after = toy_command("--methods", "recap@4")
     assert (code, after) == (130, before)
     assert capsys.readouterr().err.endswith("Stopped.\n")
@@ -97,20 +98,20 @@ def test_a_run_stopped_before_its_first_unit_leaves_the_report_that_lies_there(
 def test_an_interrupted_run_reports_the_units_it_finished_and_goes_on(
     toy_command, monkeypatch, capsys, tmp_path
 ):
-    show = command_line.Progress.show
+    show = run_command.Progress.show
 
     def interrupting(self, unit):
         show(self, unit)
         if self._num_done == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(command_line.Progress, "show", interrupting)
+    monkeypatch.setattr(run_command.Progress, "show", interrupting)
     code, stopped = toy_command("--methods", "recap@4")
     assert code == 130
     assert len(stopped["units"]) == 2 * 3
     assert "Stopped" in capsys.readouterr().err
     monkeypatch.undo()
-    monkeypatch.setattr(command_line, "load_target", lambda model, dtype: ToyTarget())
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: ToyTarget())
     code, report = toy_command("--methods", "recap@8", "--resume")
     assert code == 2
     assert "other questions, methods or settings" in capsys.readouterr().err
@@ -120,4 +121,63 @@ def test_an_interrupted_run_reports_the_units_it_finished_and_goes_on(
     assert [(u["id"], u["turn"]) for u in report["units"][::2]] == [
         (c.id, turn) for c in CONVERSATIONS for turn in range(1, len(c.turns) + 1)
     ]
+    assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_resuming_a_finished_run_measures_nothing(toy_command, monkeypatch, capsys, tmp_path):
+    _, report = toy_command("--methods", "recap@4")
+    written = (tmp_path / "report.json").read_bytes()
+    printed = capsys.readouterr().out
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: pytest.fail("a model was loaded"))
+    markdown = tmp_path / "report.md"
+    code, again = toy_command("--methods", "recap@4", "--resume", "--markdown", str(markdown))
+    assert (code, again) == (0, report)
+    assert (tmp_path / "report.json").read_bytes() == written
+    output = capsys.readouterr()
+    assert output.out == printed
+    assert markdown.read_text("utf-8") in printed
+    assert "nothing was measured" in output.err
+
+
+@pytest.mark.parametrize("change", ["methods", "limit", "questions", "units", "no report"])
+def test_resuming_beside_another_report_is_refused_and_leaves_it(
+    toy_command, monkeypatch, capsys, tmp_path, change
+):
+    out, workload = tmp_path / "report.json", tmp_path / "mmspec.jsonl"
+    _, report = toy_command("--methods", "recap@4")
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: pytest.fail("a model was loaded"))
+    arguments = ["--methods", "recap@4", "--resume"]
+    sentence = "other questions, methods or settings"
+    if change == "methods":
+        arguments[1] = "recap@8"
+    elif change == "limit":
+        arguments += ["--limit", "3"]
+    elif change == "questions":
+        workload.write_text(workload.read_text("utf-8").replace("tell me more", "tell me less"), "utf-8")
+    elif change == "units":
+        out.write_text(json.dumps(report | {"units": report["units"][:-2]}), "utf-8")
+        sentence = "of a stopped run"
+    else:
+        out.write_text("{}", "utf-8")
+        sentence = "not a benchmark's report"
+    before = out.read_bytes()
+    assert toy_command(*arguments)[0] == 2
+    assert sentence in capsys.readouterr().err
+    assert out.read_bytes() == before
+
+
+def test_a_run_killed_before_its_report_was_written_keeps_its_units(toy_command, monkeypatch, tmp_path):
+    def killed(*_):
+        raise SystemExit
+
+    monkeypatch.setattr(run_command, "build_report", killed)
+    with pytest.raises(SystemExit):
+        toy_command("--methods", "recap@4")
+    monkeypatch.undo()
+    target = ToyTarget()
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: target)
+    code, report = toy_command("--methods", "recap@4", "--resume")
+    assert code == 0
+    assert len(report["units"]) == 2 * sum(len(c.turns) for c in CONVERSATIONS)
+    assert len(target.histories) <= 1  # the warm-up
     assert not list(tmp_path.glob("*.partial*"))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import copy
 import json
 import random
+from dataclasses import asdict
 from fractions import Fraction
 
 import pytest
 
 from recap.bench import __main__ as command_line
-from recap.bench.gains import COMPARISONS, between_reports, within_report
+from recap.bench.gains import COMPARISONS, between_reports, to_markdown, within_report
 from recap.bench.report import UnitResult, build_report
-from recap.drafters import METHODS
+from recap.drafters import parse_method
 from recap.errors import InputError
 
 SETTINGS = {"model": "toy", "reset_u": "never", "methods": [], "skipped_lines": []}
@@ -48,9 +49,32 @@ def by_hand(full, reduced, full_report, reduced_report):
     return float(sum(ratios) / len(ratios) - 1)
 
 
-def test_every_comparison_is_between_methods_that_exist():
+CONFIDENT = ("recap", "no-prior", "hard-gate")
+
+
+def test_the_papers_rows_are_compared_at_its_own_settings():
+    """Both sides differ in one component; c = 1 on both but in the confidence row."""
     for comparison in COMPARISONS:
-        assert {comparison.full, comparison.reduced} <= set(METHODS)
+        full, reduced = (asdict(parse_method(name)) for name in (comparison.full, comparison.reduced))
+        different = {name for name in full if full[name] != reduced[name]}
+        if comparison.paper is None:
+            assert full["fusion"] == reduced["fusion"] == "recap"
+        elif comparison.meaning.startswith("confidence"):
+            assert (full["fusion"], reduced["fusion"]) == ("recap", "no-confidence")
+        else:
+            assert full["fusion"] not in CONFIDENT
+            assert reduced["fusion"] not in CONFIDENT
+        if "fallback" in comparison.meaning:
+            assert different == {"root_fallback"}
+            assert full["suffix_inside_budget"] == (comparison.paper is not None)
+        elif comparison.meaning.startswith("suffix"):
+            assert different <= {"suffix_max_nodes", "suffix_inside_budget"}
+            assert full["suffix_inside_budget"] == (comparison.paper is not None)
+        elif comparison.meaning.startswith("best-first"):
+            assert different == {"expansion", "width"}
+        else:
+            assert different == {"fusion"}
+        assert full["max_nodes"] == reduced["max_nodes"] == 63
 
 
 def test_gains_pool_the_turns_of_an_input_and_average_the_inputs():
@@ -59,8 +83,8 @@ def test_gains_pool_the_turns_of_an_input_and_average_the_inputs():
     )
     gains = within_report(report)
     assert [(gain.full, gain.reduced) for gain in gains] == [
-        ("recap@16", "recap-fixed@16"),
         ("recap-back-off", "recap-unigram"),
+        ("recap@16", "recap-fixed@16"),
         ("recap@16", "recap-no-suffix@16"),
     ]
     for gain in gains:
@@ -72,19 +96,41 @@ def test_gains_pool_the_turns_of_an_input_and_average_the_inputs():
 def test_methods_with_other_budgets_are_not_compared():
     with pytest.raises(InputError, match="recap with recap-fixed"):
         within_report(make_report(("recap@16", "recap-fixed@8", "recap-no-suffix")))
+    report = make_report(("recap-no-confidence+budget-63", "recap-no-confidence+no-suffix"))
+    report["settings"]["nodes"] = 16  # which holds for the second one alone
+    with pytest.raises(InputError, match="no two methods"):
+        within_report(report)
+
+
+def test_a_budget_may_come_from_the_name_or_from_the_settings():
+    report = make_report(("recap", "recap-fixed@16", "recap-no-suffix@63", "recap@63"))
+    report["settings"]["nodes"] = 16
+    assert [(gain.full, gain.reduced) for gain in within_report(report)] == [
+        ("recap", "recap-fixed@16"),
+        ("recap@63", "recap-no-suffix@63"),
+    ]
 
 
 def test_two_reports_are_compared_by_each_ones_own_plain_decoding():
-    kept = make_report(("recap", "sam"))
-    reset = make_report(("recap", "sam"), seed=2, reset_u="request", slower=7)
+    methods = ("recap-no-confidence", "recap", "sam")
+    kept = make_report(methods)
+    reset = make_report(methods, seed=2, reset_u="request", slower=7)
     for report in (kept, reset):  # the two have to be about the same units
         report["units"] = [unit for unit in report["units"] if unit["turn"] == 1]
     gains = between_reports(kept, reset)
-    assert [gain.full for gain in gains] == ["recap", "sam"]
+    assert [gain.full for gain in gains] == list(methods)
     assert {gain.meaning for gain in gains} == {"reset_u=never against request"}
-    assert [gain.paper for gain in gains] == [5.42, None]
+    assert [gain.paper for gain in gains] == [5.42, None, None]  # the paper's is for c = 1
     for gain in gains:
         assert gain.gain == pytest.approx(by_hand(gain.full, gain.full, kept, reset))
+
+
+def test_a_single_input_has_no_interval():
+    report = make_report(("recap", "recap-fixed"))
+    report["units"] = [unit for unit in report["units"] if unit["id"] == "q0"]
+    (gain,) = within_report(report)
+    assert (gain.num_inputs, gain.low, gain.high) == (1, None, None)
+    assert " – | 1 |" in to_markdown([gain])
 
 
 def test_units_that_failed_on_either_side_count_on_neither():
@@ -101,7 +147,7 @@ def test_units_that_failed_on_either_side_count_on_neither():
 
 def test_the_command_prints_the_papers_gain_beside_ours(tmp_path, capsys):
     path = tmp_path / "report.json"
-    path.write_text(json.dumps(make_report(("recap", "recap-fixed"))))
+    path.write_text(json.dumps(make_report(("recap-no-confidence", "recap-no-confidence+fixed"))))
     out = tmp_path / "gains.json"
     assert command_line.main(["gains", str(path), "--json", str(out)]) == 0
     printed = capsys.readouterr().out

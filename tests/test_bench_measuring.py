@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import Counter
 
 import pytest
 from toy_bench import END_ID, OVERALL_KEYS, ToyTarget, measure, talk
 
-from recap.bench.methods import PEERS, EngineMethod, HfGenerate
+from recap.bench.methods import PEERS, EngineMethod, HfGenerate, Measurement
 from recap.bench.report import build_report
 from recap.bench.runner import BenchRunner
 from recap.bench.settings import BenchSettings
 from recap.errors import InputError, ModelError
+from recap.events import Finished, Iteration, Prefill, Run, StageSeconds
 
 
 def test_every_method_writes_what_plain_decoding_writes():
@@ -37,6 +39,36 @@ def test_a_method_s_passes_depend_neither_on_the_other_methods_nor_on_repeats():
     for other in (measure(["recap-unigram@4", "recap@16", "recap@2"]), measure(["recap@16"], repeats=3)):
         for key, result in alone.items():
             assert (other[key].passes, other[key].num_draft_nodes) == (result.passes, result.num_draft_nodes)
+
+
+def test_repeats_are_compared_each_with_plain_decodings_of_its_own(monkeypatch):
+    """Whatever the clocks of single repeats say: a median of ratios, not a ratio of medians."""
+
+    def repeat(prefill_seconds, *pass_seconds):
+        iterations = tuple(
+            Iteration(i, 5, 1, 0, (), 2, (2,), None, StageSeconds(seconds, 0.0, 0.0, 0.0), None)
+            for i, seconds in enumerate(pass_seconds, 1)
+        )
+        ids = tuple(range(1, 10))
+        finished = Finished(ids, len(pass_seconds), "length", prefill_seconds, sum(pass_seconds))
+        prefill = Prefill(5, 0, 1, (1.0, 0.0), prefill_seconds, (), None)
+        run = Run("m", "m", (), ToyTarget.environment, (), prefill, iterations, finished)
+        return Measurement(ids, prefill_seconds + sum(pass_seconds), run)
+
+    warm_up = repeat(1.0, 1.0)
+    clocks = {
+        "recap@4": [warm_up, repeat(1.0, 2.0, 2.0), repeat(7.0, 1.0, 3.0), repeat(2.0, 5.0, 5.0)],
+        "ar": [warm_up, repeat(1.0, 4.0, 4.0), repeat(2.0, 5.0, 15.0), repeat(9.0, 6.0, 4.0)],
+    }
+    monkeypatch.setattr(EngineMethod, "measure", lambda self, *_, **__: clocks[self._name].pop(0))
+    results = measure(["recap@4"], [talk(1, "what")], repeats=3)
+    unit = results["1", 1, "recap@4"]
+    assert unit.ratio == pytest.approx(statistics.median((9 / 5, 22 / 11, 19 / 12)))
+    assert unit.decode_ratio == pytest.approx(statistics.median((8 / 4, 20 / 4, 10 / 10)))
+    assert unit.stage_seconds.tolist() == [[2.0, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0]]
+    figures = build_report(list(results.values()), {}, {})["methods"]
+    assert figures["recap@4"]["overall"]["decode_speedup"] == unit.decode_ratio
+    assert figures["ar"]["overall"]["decode_speedup"] == 1.0
 
 
 def test_u_is_kept_over_the_stream_and_emptied_when_asked():

@@ -9,6 +9,7 @@ import pytest
 from toy_bench import OVERALL_KEYS, measure, toy_report
 
 from recap.bench.report import UNIT_KEYS, UnitResult, build_report, to_markdown
+from recap.events import StageSeconds
 
 
 def nearly(value):
@@ -49,6 +50,7 @@ def check_figures(figures, units, references):
                 (u["tokens"] - 1) / (u["seconds"] - u["prefill_seconds"]) for u in (unit, reference)
             )
             decode_ratios.append(ours / theirs)
+            assert unit["decode_ratio"] == nearly(ours / theirs)
             # Prefill gives one token, every pass the others.
             assert unit["acceptance_length"] == nearly((unit["tokens"] - 1) / unit["passes"])
     tokens, seconds = (sum(u[key] for u in units) for key in ("tokens", "seconds"))
@@ -83,6 +85,7 @@ def test_a_unit_has_the_fields_of_the_schema_in_its_order():
         "error",
         "num_draft_nodes",
         "memory_rows",
+        "decode_ratio",
     )
     assert all(tuple(unit) == UNIT_KEYS for unit in toy_report()["units"])
 
@@ -109,7 +112,7 @@ def test_stage_times_and_node_counts_come_from_the_passes():
     own = [result for result in results if result.method == "recap@16"]
     method = report["methods"]["recap@16"]
     assert set(method["stage_ms"]) == {"draft", "verify", "commit", "update"}
-    passes = [seconds for result in own for seconds in result.stage_seconds]
+    passes = [StageSeconds(*seconds) for result in own for seconds in result.stage_seconds.tolist()]
     assert len(passes) == method["overall"]["passes"]
     assert method["stage_ms"]["draft"] == nearly(1000 * statistics.median(s.draft for s in passes))
     assert method["overall"]["mean_nodes"] == nearly(sum(r.num_draft_nodes for r in own) / len(passes))
@@ -133,6 +136,15 @@ def test_failed_units_are_left_out_of_every_figure_and_counted():
     figures = build_report([reference, done, lost], {}, {})["methods"]["m"]["overall"]
     assert (figures["num_units"], figures["num_failed"], figures["speedup"]) == (2, 1, 1.5)
     assert (figures["identical_to_ar"], figures["tokens_per_second"]) == (0.0, 5.0)
+
+
+def test_markdown_says_when_a_run_was_stopped():
+    report = toy_report()
+    num_units = len(report["units"]) // 3
+    report["settings"]["num_units"] = num_units
+    assert "Stopped" not in to_markdown(report)
+    report["settings"]["num_units"] = num_units + 2
+    assert f"Stopped after {num_units} of {num_units + 2} units." in to_markdown(report)
 
 
 def test_markdown_has_a_row_a_method_and_a_dash_where_a_figure_is_missing():

@@ -10,6 +10,7 @@ import pytest
 from toy_bench import CONVERSATIONS, ToyTarget, measure, talk
 
 from recap.bench import __main__ as command_line
+from recap.bench import run_command
 from recap.bench.foreign import load_drafter_class
 from recap.bench.shards import merge_reports, parse_shard, take_shard
 from recap.bench.workload import Conversation, Workload, arrange
@@ -71,7 +72,7 @@ def test_a_shard_without_a_conversation_is_refused(tmp_path):
 @pytest.fixture
 def run_shards(tmp_path, monkeypatch):
     """Runs the toy benchmark in two shards; returns the paths of the reports."""
-    monkeypatch.setattr(command_line, "load_target", lambda model, dtype: ToyTarget())
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: ToyTarget())
     lines = [{"id": c.id, "turns": c.turns, "topic": c.topic} for c in CONVERSATIONS]
     workload = tmp_path / "mmspec.jsonl"
     workload.write_text("\n".join(map(json.dumps, lines)), "utf-8")

@@ -61,6 +61,10 @@ def test_a_first_pass_without_worth_of_rows_makes_the_most_expected_tokens_a_sec
         assert rates[choice.num_nodes] == pytest.approx(rates.max())
 
 
+def test_of_budgets_that_gain_the_same_the_smallest_is_taken() -> None:
+    assert choose_budget(np.zeros(20), np.ones(21), row_worth=0.0).num_nodes == 0
+
+
 def test_a_slower_run_takes_more_nodes() -> None:
     survival, seconds = 0.9 ** np.arange(1, 64), 1.0 + 0.1 * np.arange(64)
     chosen = [
@@ -269,6 +273,40 @@ def test_what_a_stopped_run_taught_is_forgotten() -> None:
         for sources in (np.full(20, 1), np.full(20, 2), probe)
     )
     assert after.pace.tokens > 0
+
+
+def test_a_request_after_a_stopped_one_is_as_if_that_had_never_been_made() -> None:
+    """Also what each pass asks the search for, on which a choice beyond the known nodes depends."""
+    for seed in range(scaled(20, at_least=4)):
+        passes = []
+        for is_disturbed in (False, True):
+            target = ScriptedTarget(40, random_scores(40, 2, seed), blocked_ids=[5])
+            drafter = RecapAutoDrafter(
+                RecapConfig(), Memories(40), target.blocked_ids, CostCurve((1, 68), (1.0, 4.0))
+            )
+            asked: list[int] = []
+            search = drafter.search
+
+            def watched(history: np.ndarray, most: int, asked=asked, search=search) -> object:
+                asked.append(most)
+                return search(history, most)
+
+            list(generate(target, drafter, Request(np.array([7, 8, 9]), 60)))
+            if is_disturbed:
+                calls = iter(range(1000))
+                list(
+                    generate(
+                        target,
+                        drafter,
+                        Request(np.array([1, 2, 3]), 60),
+                        stop=lambda calls=calls: next(calls) > 3,
+                    )
+                )
+            drafter.search = watched  # type: ignore[method-assign]
+            events = list(generate(target, drafter, Request(np.array([1, 2, 3]), 60)))
+            nodes = [event.num_nodes for event in events if isinstance(event, Iteration)]
+            passes.append((nodes, asked))
+        assert passes[0] == passes[1]
 
 
 def test_auto_needs_the_cost_of_a_pass_and_gets_it_from_the_target() -> None:

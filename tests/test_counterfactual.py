@@ -21,6 +21,7 @@ from recap.counterfactual.diagnosis import (
     by_accepted_length,
     by_relative_support,
     compare_row_pictures,
+    count_row_pictures,
     diagnose_roots,
     source_candidates,
     visual_support,
@@ -81,7 +82,7 @@ def test_the_same_picture_changes_nothing(tiny):
     assert [root.num_accepted for root in roots] == [len(it.accepted) for it in run.iterations]
     assert all(root.dependence == 0 and not root.changes_with_other for root in roots)
     assert {root.contextual_support for root in roots} <= {None, 0.0}
-    pictures = compare_row_pictures(trajectory, text, text)
+    pictures = compare_row_pictures(count_row_pictures(trajectory, text, text))
     assert all(figures["matching"] == figures["swapped"] for figures in pictures.values())
 
 
@@ -239,7 +240,7 @@ def test_rows_of_a_swapped_picture_are_compared_at_the_same_states():
     right = SimpleNamespace(rows=trajectory.rows)
     wrong_row = PredictionRow((39,), (1.0,), 1.0, 1, 1)  # a token that is never written
     wrong = SimpleNamespace(rows=tuple(wrong_row for _ in trajectory.rows))
-    for figures in compare_row_pictures(trajectory, right, wrong).values():
+    for figures in compare_row_pictures(count_row_pictures(trajectory, right, wrong)).values():
         if figures["num_states"]:
             assert figures["swapped"] == 0
             assert figures["matching"] > 0

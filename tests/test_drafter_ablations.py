@@ -14,7 +14,9 @@ from tree_cases import assert_same_tree, built, config_of, expander
 
 from recap.config import RecapConfig
 from recap.drafters import make_drafter, parse_method
+from recap.drafters.root_fallback import RootFallbackDrafter
 from recap.engine import generate
+from recap.errors import InputError
 from recap.recorder import Recorder
 from recap.rows import make_rows
 from recap.targets.base import Request
@@ -71,6 +73,31 @@ def test_a_budget_with_its_suffix_is_the_largest_search_that_leaves_room_for_it(
         assert tree.num_draft_nodes <= budget
         shares.add(int(tree.is_suffix.sum()))
     assert shares >= {0, 1, 4}
+
+
+def test_joined_names_have_the_settings_of_all_their_parts() -> None:
+    """The paper's Tables 4, 7, 10 and 12: components taken away where c = 1, copies inside the budget."""
+    assert parse_method("recap-no-confidence+fixed@31") == RecapConfig(
+        fusion="no-confidence", expansion="fixed", width=2, max_nodes=31
+    )
+    inside = {"fusion": "no-confidence", "suffix_inside_budget": True}
+    assert parse_method("recap-no-confidence+budget-63") == RecapConfig(**inside)
+    for fallback in ("recency", "semantic"):
+        name = f"recap-no-confidence+budget-63+{fallback}"
+        assert parse_method(name) == RecapConfig(**inside, root_fallback=fallback)
+        assert isinstance(make_drafter(name, 10), RootFallbackDrafter)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("recap-no-confidence+uniform", "recap-fixed+fixed", "recap+sam", "sam+fixed", "recap-fixed+"),
+        *("recap-no-confidence+budget-31@16", "recap+recap-fixed", "recap-recency@auto"),
+    ],
+)
+def test_names_that_contradict_each_other_are_not_joined(name: str) -> None:
+    with pytest.raises(InputError):
+        parse_method(name)
 
 
 def test_no_suffix_copies_nothing() -> None:

@@ -23,6 +23,7 @@ from recap.recording import RecordedRun, build_trace, run_settings
 from recap.replay import __main__ as command_line
 from recap.replay.counts import POLICIES, count_states
 from recap.replay.passes import replay_passes
+from recap.replay.prompt_seeded import count_seeded_states
 from recap.replay.report import Ratios, build_report, count_run, find_run
 from recap.replay.trajectory import read_trajectory, recorded_config
 from recap.targets.base import Request
@@ -127,15 +128,15 @@ def test_other_methods_and_fallbacks_are_counted_but_not_replayed():
 # --- figures against slow counting
 
 
-def slow_counts(trace):
-    """Every state against the latest earlier state with the same last tokens; trees by the oracle's search."""
-    run = trace.runs[0]
-    trajectory = read_trajectory(trace, run)
+def slow_states(trace, seeds=None):
+    """(history, what was written after it, a look-up of rows) of every state.
+
+    A row is that of the latest earlier state with the same last tokens, or else that of `seeds`, by token.
+    """
+    trajectory = read_trajectory(trace, trace.runs[0])
     prompt = list(trace.request.prompt_ids)
     output = trajectory.history[len(prompt) :].tolist()
-    counts = Counter(stand_ins=trajectory.num_stand_ins)
     for state in range(len(output) - 1):
-        history, ahead = prompt + output[: state + 1], output[state + 1 :]
 
         def look_up(context, state=state):
             found = []
@@ -147,8 +148,24 @@ def slow_counts(trace):
                         row = trajectory.rows[earlier]
                         found.append((source, oracles.Row(row.token_ids, row.probabilities, row.confidence)))
                         break
+                else:
+                    if source == "U" and seeds and context[-1] in seeds:
+                        found.append((source, seeds[context[-1]]))
             return found
 
+        yield prompt + output[: state + 1], output[state + 1 :], look_up
+
+
+def longest_match(paths, ahead):
+    """Tokens of `ahead` that a tree of these paths holds from its root on."""
+    return next(n for n in range(len(ahead), -1, -1) if n == 0 or tuple(ahead[:n]) in paths)
+
+
+def slow_counts(trace):
+    """Every state counted anew; trees by the oracle's search."""
+    trajectory = read_trajectory(trace, trace.runs[0])
+    counts = Counter(stand_ins=trajectory.num_stand_ins)
+    for history, ahead, look_up in slow_states(trace):
         found = look_up(history)
         counts["own/states"] += 1
         for source, row in found:
@@ -156,10 +173,10 @@ def slow_counts(trace):
             counts[f"own/{source}/hit"] += ahead[0] in row.token_ids
         kept = {source: list(row.token_ids) for source, row in found}
         trees = {}
-        for name, (sources, rule) in POLICIES.items():
+        for name, (sources, rule, priors) in POLICIES.items():
 
-            def expand(context, sources=sources, rule=rule, look_up=look_up):
-                return oracles.fuse([pair for pair in look_up(context) if pair[0] in sources], rule)
+            def expand(context, sources=sources, rule=rule, priors=priors, look_up=look_up):
+                return oracles.fuse([pair for pair in look_up(context) if pair[0] in sources], rule, priors)
 
             kept[name] = [token for token, _ in expand(history)]
             counts[f"rule/{name}/hit"] += ahead[0] in kept[name]
@@ -174,9 +191,59 @@ def slow_counts(trace):
         smallest = min(map(len, trees.values()))
         counts["nodes"] += smallest
         for name, paths in trees.items():
-            known = {path.token_ids for path in paths[:smallest]}
-            lengths = [n for n in range(1, len(ahead) + 1) if tuple(ahead[:n]) in known]
-            counts[f"matched/{name}"] += max(lengths, default=0)
+            counts[f"matched/{name}"] += longest_match({path.token_ids for path in paths[:smallest]}, ahead)
+    for name in POLICIES:
+        counts[f"rule/{name}/gain"] = counts[f"rule/{name}/hit"] - counts["rule/no-confidence/hit"]
+    return counts
+
+
+def slow_seeded_counts(trace, target):
+    """As `slow_counts`, of what is counted where U starts with the rows that the target predicts along the prompt."""
+    prompt = list(trace.request.prompt_ids)
+    seeds = {}
+    for position, token in enumerate(prompt):
+        if token not in target.blocked_ids:
+            seeds.setdefault(token, oracles.prediction_row(target._next_scores(prompt[: position + 1])))
+    counts = Counter()
+    for history, ahead, look_up in slow_states(trace, seeds):
+        rows = dict(look_up(history))
+        hits = {source: ahead[0] in row.token_ids for source, row in rows.items()}
+        if {"U", "G"} <= set(hits):
+            counts.update({"both": 1, "both/G/hit": hits["G"], "both/U/hit": hits["U"]})
+            counts["both/gain"] += hits["G"] - hits["U"]
+        for name, (sources, rule, priors) in POLICIES.items():
+            used = [(source, row) for source, row in look_up(history) if source in sources]
+            counts[f"rule/{name}/hit"] += ahead[0] in dict(oracles.fuse(used, rule, priors))
+        counts["disputed"] += len({row.token_ids[0] for row in rows.values()}) > 1
+
+        def expand(context, look_up=look_up):
+            return oracles.fuse(look_up(context), "no-confidence")
+
+        rules = oracles.SearchRules(blocked_ids=target.blocked_ids)
+        paths = oracles.best_first_tree(history, expand, rules)[0]
+        copied = oracles.suffix_continuation(history, target.blocked_ids)[:14]
+        # The largest search that leaves room for what is copied, at no more nodes than fusion alone has.
+        for kept in range(len(paths), -1, -1):
+            both = oracles.pack_tree(history[-1], paths[:kept], copied, min(4, len(paths)))
+            if len(both) <= 1 + len(paths):
+                break
+        with_suffix = {()}
+        chains = [()]
+        for token, parent in zip(both.token_ids[1:], both.parents[1:], strict=True):
+            chains.append((*chains[parent], token))
+            with_suffix.add(chains[-1])
+        lengths = [longest_match(known, ahead) for known in ({p.token_ids for p in paths}, with_suffix)]
+        counts.update(
+            {
+                "suffix/nodes": len(paths),
+                "matched/fusion": lengths[0],
+                "matched/suffix": lengths[1],
+                "suffix/gain": lengths[1] - lengths[0],
+                "suffix/new_first": lengths[0] == 0 < lengths[1],
+            }
+        )
+    for name in POLICIES:
+        counts[f"rule/{name}/gain"] = counts[f"rule/{name}/hit"] - counts["rule/no-confidence/hit"]
     return counts
 
 
@@ -196,6 +263,51 @@ def test_counts_of_states_equal_slow_counting():
         assert {n: ours[n] for n in names} == {n: expected[n] for n in names}
         num_disputed += ours["disputed"]
     assert num_disputed > 0
+
+
+def test_counts_with_a_seeded_u_equal_slow_counting():
+    """Also that a copy may help and harm at equal nodes, as both have to have been met."""
+    rng = random.Random(16)
+    gains = Counter()
+    for case in range(scaled(60, at_least=12)):
+        vocab_size = rng.choice((6, 12, 40))
+        if case % 2:
+            target, request = random_target(rng, vocab_size), random_request(rng, vocab_size)
+        else:
+            # A text that goes round, predicted with little confidence: trees are wide, and a copy reaches deeper.
+            scores = [0.1 * (np.arange(40) == (token + 1) % 7) for token in range(40)]
+            target = ScriptedTarget(40, lambda history, s=scores: s[history[-1]], blocked_ids=[39])
+            request = Request(np.array([1, 2, 3, 4, 5, 1, 2, 3, 4, 1, 2]), 10 + case)
+        trace = recorded(target, request, "recap@0")
+        trajectory = read_trajectory(trace, trace.runs[0])
+        ours = {
+            name.removeprefix("seeded/"): count
+            for name, count in count_seeded_states(trajectory, trace.runs[0]).items()
+        }
+        expected = slow_seeded_counts(trace, target)
+        names = {name for name in {*ours, *expected} if not name.startswith("disputed/")}
+        assert {n: ours.get(n, 0) for n in names} == {n: expected[n] for n in names}
+        gains.update({"more": ours.get("suffix/gain", 0) > 0, "both": ours.get("both", 0)})
+    assert gains["more"] > 0
+    assert gains["both"] > 0
+
+
+def test_the_seeded_section_holds_ratios_of_its_counts_and_paired_gains():
+    traces = [disputed_trace(seed) for seed in range(6)]
+    seeded = build_report(traces)["prompt_seeded"]
+    rules = seeded["rules"]
+    assert rules["no-confidence"]["over_no_confidence"]["value"] == 0
+    for figures in rules.values():
+        assert figures["over_no_confidence"]["value"] == pytest.approx(
+            figures["all_query_recall_at_8"]["value"]
+            - rules["no-confidence"]["all_query_recall_at_8"]["value"]
+        )
+    suffix = seeded["suffix"]
+    assert suffix["gain"]["value"] == pytest.approx(
+        suffix["fusion_and_suffix"]["value"] - suffix["fusion"]["value"]
+    )
+    both = seeded["trigram_over_unigram"]
+    assert both["gain"]["value"] == pytest.approx(both["G"]["value"] - both["U"]["value"])
 
 
 def test_the_gain_where_sources_disagree_is_a_paired_difference():

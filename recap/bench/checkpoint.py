@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import pickle
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from recap.bench.report import UnitResult
+from recap.bench.shards import read_report
+from recap.bench.workload import Conversation
 from recap.errors import InputError
 
 
@@ -64,6 +69,28 @@ def load_checkpoint(path: Path, plan: tuple[Any, ...]) -> Checkpoint | None:
     if not isinstance(checkpoint, Checkpoint) or checkpoint.plan != plan:
         raise InputError(f"{path} was stopped with other questions, methods or settings; {advice}.")
     return checkpoint
+
+
+def read_finished_report(
+    path: Path, settings: Mapping[str, Any], conversations: Iterable[Conversation], methods: Iterable[str]
+) -> dict[str, Any]:
+    """The report that lies where a run without a checkpoint is to go on: whole, and of the same settings and units.
+
+    Raises:
+        InputError: no report, one of another plan, or one of a stopped run, which lacks the memories to go on with.
+    """
+    report = read_report(path)
+    advice = "name another file, or start without --resume"
+    if report["settings"] != json.loads(json.dumps(settings)):
+        raise InputError(f"{path} was measured with other questions, methods or settings; {advice}.")
+    turns = [(talk.id, turn) for talk in conversations for turn in range(1, len(talk.turns) + 1)]
+    wanted = {(*turn, method) for turn, method in itertools.product(turns, methods)}
+    if {(unit["id"], unit["turn"], unit["method"]) for unit in report["units"]} != wanted:
+        gone = checkpoint_path(path).name
+        raise InputError(
+            f"{path} is of a stopped run, and {gone}, from where it could go on, is gone; {advice}."
+        )
+    return report
 
 
 #: What a drafter from elsewhere may keep its state in, and the defaults of a `defaultdict`.

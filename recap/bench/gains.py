@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,8 @@ import numpy as np
 
 from recap.bench.report import REFERENCE, markdown_table
 from recap.bench.shards import read_report
+from recap.config import RecapConfig
+from recap.drafters import AUTO, parse_method, takes_nodes
 from recap.errors import InputError
 
 _NUM_RESAMPLES = 2000
@@ -23,38 +26,62 @@ class Comparison(NamedTuple):
     Attributes:
         meaning: the component.
         full, reduced: names without `@N`, with the component and without it.
-        paper: the paper's gain in per cent (Qwen2.5-VL-7B, A100; Table 4).
+        paper: the paper's gain in per cent (Qwen2.5-VL-7B, A100; Tables 4 and 12), None where it has none.
     """
 
     meaning: str
     full: str
     reduced: str
-    paper: float
+    paper: float | None
 
 
-#: The paper takes c = 1 on both sides of all but the confidence row; here `recap` has its confidence everywhere.
+#: All but its confidence row the paper takes where c = 1, those of copied tokens with these inside the 63 nodes.
 COMPARISONS = (
-    Comparison("best-first against fixed expansion", "recap", "recap-fixed", 4.90),
+    Comparison(
+        "best-first against fixed expansion", "recap-no-confidence", "recap-no-confidence+fixed", 4.90
+    ),
     Comparison("back-off against U alone", "recap-back-off", "recap-unigram", 3.03),
     Comparison("uniform fusion against back-off", "recap-uniform", "recap-back-off", 0.75),
     Comparison("priors against uniform fusion", "recap-no-confidence", "recap-uniform", 2.80),
     Comparison("confidence against priors alone", "recap", "recap-no-confidence", 0.73),
-    Comparison("suffix insertion against none", "recap", "recap-no-suffix", 0.61),
+    Comparison(
+        "suffix insertion against none",
+        "recap-no-confidence+budget-63",
+        "recap-no-confidence+no-suffix",
+        0.61,
+    ),
+    Comparison(
+        "semantic root fallback against none",
+        "recap-no-confidence+budget-63+semantic",
+        "recap-no-confidence+budget-63",
+        -1.46,
+    ),
+    Comparison(
+        "recency root fallback against none",
+        "recap-no-confidence+budget-63+recency",
+        "recap-no-confidence+budget-63",
+        -1.34,
+    ),
+    # The same components in the method as it is, with its confidence.
+    Comparison("best-first against fixed expansion", "recap", "recap-fixed", None),
+    Comparison("suffix insertion against none", "recap", "recap-no-suffix", None),
+    Comparison("semantic root fallback against none", "recap-semantic", "recap", None),
+    Comparison("recency root fallback against none", "recap-recency", "recap", None),
 )
-#: What keeping U over requests adds to RECAP (mean of five runs).
-PAPER_PERSISTENCE = 5.42
+#: What keeping U over requests adds where c = 1 (mean of five runs).
+PAPER_PERSISTENCE = ("recap-no-confidence", 5.42)
 
 
 class Gain(NamedTuple):
-    """A paired gain, 0.05 for 5 % more throughput; `low` and `high`: 95 % of a bootstrap over inputs."""
+    """A paired gain, 0.05 for 5 % more throughput; `low` and `high`: 95 % of a bootstrap over inputs, None of one."""
 
     meaning: str
     full: str
     reduced: str
     num_inputs: int
     gain: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     paper: float | None
 
 
@@ -80,13 +107,14 @@ def run_command(options: argparse.Namespace) -> tuple[dict[str, Any], str]:
 
 def within_report(report: Mapping[str, Any]) -> list[Gain]:
     """The gain of every comparison whose two methods stand in the report. Raises InputError where none does."""
-    names = [name for name in report["methods"] if name != REFERENCE]
     found = []
     for comparison in COMPARISONS:
-        for full in names:
-            base, at, nodes = full.partition("@")
-            reduced = f"{comparison.reduced}{at}{nodes}"
-            if base == comparison.full and reduced in names:
+        full_names, reduced_names = (
+            [name for name in report["methods"] if name.partition("@")[0] == wanted]
+            for wanted in (comparison.full, comparison.reduced)
+        )
+        for full, reduced in itertools.product(full_names, reduced_names):
+            if _budget(report, full) == _budget(report, reduced):
                 rates = _rates(report, full), _rates(report, reduced)
                 found.append(_gain(comparison.meaning, full, reduced, *rates, comparison.paper))
     if not found:
@@ -103,9 +131,10 @@ def between_reports(report: Mapping[str, Any], other: Mapping[str, Any]) -> list
     settings, others = report["settings"], other["settings"]
     told = [
         f"{key}={settings.get(key)} against {others.get(key)}"
-        for key in sorted({*settings, *others} - {"methods", "skipped_lines"})
+        for key in sorted({*settings, *others} - {"methods", "questions", "skipped_lines"})
         if settings.get(key) != others.get(key)
     ]
+    paper_name, paper = PAPER_PERSISTENCE
     is_persistence = (settings.get("reset_u"), others.get("reset_u")) == ("never", "request")
     names = [name for name in report["methods"] if name in other["methods"] and name != REFERENCE]
     if not names:
@@ -117,7 +146,7 @@ def between_reports(report: Mapping[str, Any], other: Mapping[str, Any]) -> list
             name,
             _rates(report, name),
             _rates(other, name),
-            PAPER_PERSISTENCE if is_persistence and name.partition("@")[0] == "recap" else None,
+            paper if is_persistence and name.partition("@")[0] == paper_name else None,
         )
         for name in names
     ]
@@ -130,7 +159,7 @@ def to_markdown(gains: Sequence[Gain]) -> str:
             gain.meaning,
             gain.full if gain.full == gain.reduced else f"{gain.full} / {gain.reduced}",
             f"{gain.gain:+.2%}",
-            f"{gain.low:+.2%} to {gain.high:+.2%}",
+            "–" if gain.low is None else f"{gain.low:+.2%} to {gain.high:+.2%}",
             str(gain.num_inputs),
             "–" if gain.paper is None else f"{gain.paper:+.2f}%",
         ]
@@ -138,6 +167,14 @@ def to_markdown(gains: Sequence[Gain]) -> str:
     ]
     header = ["component", "methods", "gain", "95 %", "inputs", "paper, A100"]
     return markdown_table(header, rows)
+
+
+def _budget(report: Mapping[str, Any], method: str) -> int | str:
+    """Draft nodes of a RECAP method: those of its name, or else of the report's settings."""
+    nodes = report["settings"].get("nodes", RecapConfig().max_nodes)
+    config = parse_method(f"{method}@{nodes}" if takes_nodes(method) else method)
+    assert config is not None, method
+    return AUTO if config.follows_cost else config.max_nodes
 
 
 def _rates(report: Mapping[str, Any], method: str) -> dict[tuple[str, int], tuple[float, ...]]:
@@ -169,6 +206,9 @@ def _gain(
         tokens, seconds, plain_tokens, plain_seconds = sums.T
         speedups = (tokens / seconds) / (plain_tokens / plain_seconds)
         ratios.append(speedups[0] / speedups[1])
-    drawn = np.random.default_rng(0).integers(len(ratios), size=(_NUM_RESAMPLES, len(ratios)))
-    low, high = np.percentile(np.array(ratios)[drawn].mean(axis=1), [2.5, 97.5]).tolist()
-    return Gain(meaning, full, reduced, len(ratios), float(np.mean(ratios)) - 1, low - 1, high - 1, paper)
+    low = high = None
+    if len(ratios) > 1:
+        drawn = np.random.default_rng(0).integers(len(ratios), size=(_NUM_RESAMPLES, len(ratios)))
+        means = np.array(ratios)[drawn].mean(axis=1)
+        low, high = (np.percentile(means, [2.5, 97.5]) - 1).tolist()
+    return Gain(meaning, full, reduced, len(ratios), float(np.mean(ratios)) - 1, low, high, paper)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
-from statistics import mean, median
+from dataclasses import dataclass, field, fields
+from statistics import mean
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,10 @@ class UnitResult:
     """One method on one turn. All fields but `stage_seconds` are the JSON's, in its order.
 
     `tokens` counts output ids, the end token included. `seconds` covers image encoding, prefill and decoding; over
-    repeats it is the median, as `ratio` is (Eq. 9's r against plain decoding in the same repeat). What a method does
-    not tell is None (an outside peer's passes and prefill); of a failed unit only `error`, a sentence, is there.
-    `num_draft_nodes` and `stage_seconds` are of all passes of the first repeat; `memory_rows` counts the rows of U
-    after it.
+    repeats it is the median, as are `ratio` (Eq. 9's r against plain decoding in the same repeat) and `decode_ratio`
+    (that of the passes alone). What a method does not tell is None (an outside peer's passes and prefill); of a failed
+    unit only `error`, a sentence, is there. `num_draft_nodes` and `stage_seconds` (float64 [num_passes, num_stages], in
+    the order of `StageSeconds`) are of all passes of the first repeat; `memory_rows` counts the rows of U after it.
     """
 
     id: str
@@ -41,10 +41,13 @@ class UnitResult:
     error: str | None = None
     num_draft_nodes: int | None = None
     memory_rows: int | None = None
-    stage_seconds: tuple[StageSeconds, ...] = ()
+    decode_ratio: float | None = None
+    stage_seconds: np.ndarray | None = field(default=None, compare=False)  # an array is stored in no time
 
 
-UNIT_KEYS = tuple(field.name for field in fields(UnitResult) if field.name != "stage_seconds")
+#: Names of a pass's stages.
+STAGES = tuple(stage.name for stage in fields(StageSeconds))
+UNIT_KEYS = tuple(key.name for key in fields(UnitResult) if key.name != "stage_seconds")
 
 
 def build_report(
@@ -60,7 +63,7 @@ def build_report(
             "topics": {topic: summarise([r for r in own if r.topic == topic], results) for topic in topics},
             "stage_ms": _stage_medians(own),
         }
-    units = [{key: value for key, value in asdict(result).items() if key in UNIT_KEYS} for result in results]
+    units = [{key: getattr(result, key) for key in UNIT_KEYS} for result in results]
     return {
         "schema": SCHEMA,
         "environment": environment,
@@ -82,9 +85,7 @@ def summarise(own: Sequence[UnitResult], results: Iterable[UnitResult]) -> dict[
     done = [unit for unit in own if unit.error is None]
     pairs = [(unit, references[unit.id, unit.turn]) for unit in done if (unit.id, unit.turn) in references]
     ratios = [unit.ratio for unit in done if unit.ratio is not None]
-    decode_ratios = [
-        ratio for unit, reference in pairs if (ratio := _decode_ratio(unit, reference)) is not None
-    ]
+    decode_ratios = [unit.decode_ratio for unit in done if unit.decode_ratio is not None]
     with_passes = [unit for unit in done if unit.passes]
     num_passes = sum(unit.passes or 0 for unit in done)
     seconds = sum(unit.seconds or 0.0 for unit in done)
@@ -147,11 +148,12 @@ def to_markdown(report: dict[str, Any]) -> str:
         f"Model {settings['model']}, {environment['dtype']} on {environment['device']} "
         f"({environment['num_threads']} threads), torch {environment['torch_version']}, transformers "
         f"{environment['transformers_version']}; at most {settings['max_new_tokens']} new tokens, repeats: "
-        f"{settings['repeats']}, U reset: {settings['reset_u']}.{_streams(settings)}"
+        f"{settings['repeats']}, U reset: {settings['reset_u']}.{_streams(settings)}{_stopped(report)}"
     )
     legend = (
-        "S: mean of the units' throughput ratios against plain decoding, prefill included. τ: tokens gained a pass, "
-        "the target-selected one included."
+        "S: mean of the units' throughput ratios against plain decoding, prefill included; P10, P90: of these ratios. "
+        "Of totals: all tokens over all seconds. Decode only: without prefill and its token. τ: tokens gained a pass, "
+        "the target-selected one included. Nodes: mean draft nodes a pass. A unit is a turn."
     )
     return "\n\n".join(
         [
@@ -174,19 +176,11 @@ def _streams(settings: dict[str, Any]) -> str:
     return ""
 
 
-def _decode_ratio(unit: UnitResult, reference: UnitResult) -> float | None:
-    """Ratio of decode-only throughputs, prefill's token in neither. None where one of the two made no pass."""
-    rates = []
-    for result in (unit, reference):
-        if (
-            result.tokens is None
-            or result.tokens < 2
-            or result.seconds is None
-            or result.prefill_seconds is None
-        ):
-            return None
-        rates.append((result.tokens - 1) / (result.seconds - result.prefill_seconds))
-    return rates[0] / rates[1]
+def _stopped(report: dict[str, Any]) -> str:
+    """What has to be said where a run was stopped before its end."""
+    num_done = len({(unit["id"], unit["turn"]) for unit in report["units"]})
+    num_units = report["settings"].get("num_units", num_done)
+    return f" Stopped after {num_done} of {num_units} units." if num_done < num_units else ""
 
 
 def _speedup_of_totals(pairs: Sequence[tuple[UnitResult, UnitResult]]) -> float | None:
@@ -201,13 +195,10 @@ def _speedup_of_totals(pairs: Sequence[tuple[UnitResult, UnitResult]]) -> float 
 
 def _stage_medians(own: Sequence[UnitResult]) -> dict[str, float]:
     """Median milliseconds of one pass by stage; empty for a method whose stages are not timed."""
-    passes = [seconds for unit in own for seconds in unit.stage_seconds]
-    if not passes:
+    passes = [unit.stage_seconds for unit in own if unit.stage_seconds is not None]
+    if not sum(map(len, passes)):
         return {}
-    return {
-        field.name: 1000 * median(getattr(seconds, field.name) for seconds in passes)
-        for field in fields(StageSeconds)
-    }
+    return dict(zip(STAGES, (1000 * np.median(np.concatenate(passes), axis=0)).tolist(), strict=True))
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -13,16 +13,17 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Protocol
 
+import numpy as np
 from PIL import Image
 
 from recap import metrics
 from recap.bench.checkpoint import Checkpoint
 from recap.bench.methods import PEERS, EngineMethod, HfGenerate, Measurement, Method
-from recap.bench.report import REFERENCE, UnitResult
+from recap.bench.report import REFERENCE, STAGES, UnitResult
 from recap.bench.settings import BenchSettings
 from recap.bench.workload import Conversation
 from recap.errors import RecapError
-from recap.events import Run
+from recap.events import Iteration, Run
 from recap.pictures import Picture, open_picture
 from recap.recording import DescribedTarget
 from recap.targets.base import Request
@@ -221,12 +222,16 @@ def _evaluate(
     """A method's repeats of one turn as one result; times are medians, counts those of the first repeat."""
     first = repeats[0]
     run = first.run
-    ratio = None
-    if reference is not None:
-        ratio = median(
-            (len(ours.output_ids) / ours.seconds) / (len(theirs.output_ids) / theirs.seconds)
-            for ours, theirs in zip(repeats, reference, strict=True)
-        )
+    pairs = list(zip(repeats, reference, strict=True)) if reference is not None else []
+    ratios = [
+        (len(ours.output_ids) / ours.seconds) / (len(theirs.output_ids) / theirs.seconds)
+        for ours, theirs in pairs
+    ]
+    decode_ratios = [
+        ratio
+        for ours, theirs in pairs
+        if ours.run and theirs.run and (ratio := metrics.decode_ratio(ours.run, theirs.run)) is not None
+    ]
     return UnitResult(
         id=conversation.id,
         turn=turn,
@@ -236,10 +241,17 @@ def _evaluate(
         passes=len(run.iterations) if run else None,
         seconds=median(measurement.seconds for measurement in repeats),
         prefill_seconds=median(metrics.prefill_seconds(m.run) for m in repeats if m.run) if run else None,
-        ratio=ratio,
+        ratio=median(ratios) if ratios else None,
         acceptance_length=metrics.acceptance_length(run) if run else None,
         identical=first.output_ids == reference[0].output_ids if reference is not None else None,
         num_draft_nodes=sum(iteration.num_nodes for iteration in run.iterations) if run else None,
         memory_rows=first.memory_rows,
-        stage_seconds=tuple(iteration.seconds for iteration in run.iterations) if run else (),
+        decode_ratio=median(decode_ratios) if decode_ratios else None,
+        stage_seconds=_stage_seconds(run.iterations) if run else None,
     )
+
+
+def _stage_seconds(iterations: Sequence[Iteration]) -> np.ndarray:
+    """Float64 [num_passes, num_stages]."""
+    seconds = [[getattr(iteration.seconds, stage) for stage in STAGES] for iteration in iterations]
+    return np.array(seconds, np.float64).reshape(-1, len(STAGES))

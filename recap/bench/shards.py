@@ -21,7 +21,7 @@ from recap.errors import InputError
 Shard = tuple[int, int]
 
 #: Settings in which the shards of one benchmark differ.
-_OWN_SETTINGS = ("shard", "num_units", "skipped_lines")
+_OWN_SETTINGS = ("shard", "num_units", "questions", "skipped_lines")
 
 
 def parse_shard(text: str) -> Shard:

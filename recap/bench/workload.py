@@ -7,6 +7,7 @@ are published; a line that cannot be used is left out with its number and the re
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -52,6 +53,12 @@ class Workload:
     def num_units(self) -> int:
         """Turns in all."""
         return sum(len(conversation.turns) for conversation in self.conversations)
+
+    def with_first_turns(self) -> Workload:
+        """The same conversations, each ending after its first turn."""
+        return replace(
+            self, conversations=tuple(replace(talk, turns=talk.turns[:1]) for talk in self.conversations)
+        )
 
 
 def read_workload(source: str | Path, *, strict: bool = False) -> Workload:
@@ -102,7 +109,7 @@ def select(workload: Workload, *, topics: Sequence[str] = (), limit: int | None 
         if not topics or topic in topics
     ]
     taken = [unit for round_ in zip_longest(*units) for unit in round_ if unit is not None][:limit]
-    num_turns = {id_: taken.count(id_) for id_ in set(taken)}
+    num_turns = Counter(taken)
     kept = tuple(
         replace(conversation, turns=conversation.turns[: num_turns[conversation.id]])
         for conversation in workload.conversations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -14,7 +15,7 @@ from recap.counterfactual.teacher_forcing import ForcedText
 from recap.events import Run
 from recap.fusion import fuse
 from recap.memory import SOURCES
-from recap.replay.counts import MAX_NODES, Policy, count_states, restrict
+from recap.replay.counts import MAX_NODES, Counts, Policy, count_states, restrict
 from recap.replay.passes import RecordedMemories, last_three, matched_length, replay_passes
 from recap.replay.trajectory import Trajectory
 from recap.search import TreeBuilder
@@ -25,6 +26,9 @@ LONG = 5
 MIN_CANDIDATES = 2
 MAX_OVERLAP = 0.25
 NUM_QUINTILES = 5
+
+#: Whose rows are compared between pictures.
+ROW_SOURCES = ("fused", *SOURCES)
 
 _CONTEXTUAL = Policy(("G", "C"), "recap")
 _TOKEN_ONLY = Policy(("U",), "recap")
@@ -49,6 +53,21 @@ class Root:
     contextual_support: float | None = None
     token_support: float | None = None
     contextual_gain: int | None = None
+
+    @property
+    def changes(self) -> bool:
+        """Whether the choice is another one in front of either picture."""
+        return self.changes_with_mean or self.changes_with_other
+
+    @property
+    def relative_support(self) -> float:
+        """E_GC - E_U of an eligible root, nats."""
+        return self.contextual_support - self.token_support
+
+    @property
+    def contextual_share(self) -> float:
+        """exp(E_GC) / (exp(E_GC) + exp(E_U)) of an eligible root."""
+        return float(1 / (1 + np.exp(-self.relative_support)))
 
 
 def diagnose_roots(
@@ -125,62 +144,80 @@ def _contextual_gain(trajectory: Trajectory, memories: RecordedMemories, state: 
     return contextual - token_only
 
 
+def length_group(root: Root) -> str:
+    """The group of Figure 1, left, that a root belongs to: how many draft tokens its pass accepted, `5+` the last."""
+    return f"{LONG}+" if root.num_accepted >= LONG else str(root.num_accepted)
+
+
+#: All groups, from rejection on.
+LENGTH_GROUPS = (*(str(length) for length in range(LONG)), f"{LONG}+")
+
+
 def by_accepted_length(roots: Sequence[Root]) -> dict[str, dict[str, Any]]:
-    """Figure 1, left: roots grouped by how many draft tokens their pass accepted, `5+` the last group."""
-    groups: dict[str, list[Root]] = {str(length): [] for length in range(LONG)} | {f"{LONG}+": []}
+    """Figure 1, left: each group's share of roots that change under either picture, and mean dependence (nats)."""
+    groups: dict[str, list[Root]] = {name: [] for name in LENGTH_GROUPS}
     for root in roots:
-        groups[f"{LONG}+" if root.num_accepted >= LONG else str(root.num_accepted)].append(root)
+        groups[length_group(root)].append(root)
     return {
         name: {
             "num_roots": len(group),
-            "change_rate": fmean(r.changes_with_mean or r.changes_with_other for r in group)
-            if group
-            else None,
-            "dependence": fmean(r.dependence for r in group) if group else None,
+            "change_rate": fmean(root.changes for root in group) if group else None,
+            "dependence": fmean(root.dependence for root in group) if group else None,
         }
         for name, group in groups.items()
     }
 
 
-def by_relative_support(roots: Sequence[Root]) -> list[dict[str, Any]]:
-    """Figure 1, right: eligible roots in quintiles of E_GC - E_U, from token-aligned to context-aligned.
-
-    `contextual_share` is exp(E_GC) / (exp(E_GC) + exp(E_U)). Empty below five eligible roots.
-    """
-    eligible = [root for root in roots if root.contextual_support is not None]
-    eligible.sort(key=lambda root: root.contextual_support - root.token_support)
+def support_quintiles(roots: Sequence[Root]) -> list[list[Root]]:
+    """Eligible roots in quintiles of E_GC - E_U, from token-aligned to context-aligned; none below five of them."""
+    eligible = sorted(
+        (r for r in roots if r.contextual_support is not None), key=lambda r: r.relative_support
+    )
     if len(eligible) < NUM_QUINTILES:
         return []
+    parts = np.array_split(range(len(eligible)), NUM_QUINTILES)
+    return [[eligible[index] for index in part] for part in parts]
+
+
+def by_relative_support(roots: Sequence[Root]) -> list[dict[str, Any]]:
+    """Figure 1, right: means of each quintile. Supports are in nats, gains in tokens."""
     return [
         {
             "num_roots": len(group),
-            "relative_support": fmean(r.contextual_support - r.token_support for r in group),
-            "contextual_share": fmean(
-                1 / (1 + np.exp(r.token_support - r.contextual_support)) for r in group
-            ),
-            "contextual_gain": fmean(r.contextual_gain for r in group),
+            "relative_support": fmean(root.relative_support for root in group),
+            "contextual_share": fmean(root.contextual_share for root in group),
+            "contextual_gain": fmean(root.contextual_gain for root in group),
         }
-        for group in (
-            [eligible[i] for i in part] for part in np.array_split(range(len(eligible)), NUM_QUINTILES)
-        )
+        for group in support_quintiles(roots)
     ]
 
 
-def compare_row_pictures(trajectory: Trajectory, full: ForcedText, other: ForcedText) -> dict[str, Any]:
+def count_row_pictures(trajectory: Trajectory, full: ForcedText, other: ForcedText) -> Counts:
     """Appendix C: query, text and keys stay; the rows were computed in front of this picture, or of the other one.
 
-    Recall@8 over the states that a memory covers, which are the same for both; `fused` has fixed priors (c = 1).
+    Of each source, and of all of them `fused` with fixed priors (c = 1): the states that it covers, the same for both
+    pictures, and those where the rows hold the token that was chosen.
     """
-    counts = [count_states(replace(trajectory, rows=text.rows)) for text in (full, other)]
-    covered = {"fused": "own/U/covered"} | {source: f"own/{source}/covered" for source in SOURCES}
-    hits = {"fused": "rule/no-confidence/hit"} | {source: f"own/{source}/hit" for source in SOURCES}
+    names = {source: (f"own/{source}/covered", f"own/{source}/hit") for source in SOURCES}
+    names = {"fused": ("own/U/covered", "rule/no-confidence/hit")} | names
+    counts: Counts = Counter()
+    for kind, text in (("matching", full), ("swapped", other)):
+        counted = count_states(replace(trajectory, rows=text.rows))
+        for name, (covered, hit) in names.items():
+            counts[f"{name}/covered"] = counted[covered]
+            counts[f"{name}/{kind}"] = counted[hit]
+    return counts
+
+
+def compare_row_pictures(counts: Counts) -> dict[str, Any]:
+    """Recall@8 of the rows of both pictures where a source has some; from `count_row_pictures`."""
     return {
         name: {
-            "num_states": counts[0][covered[name]],
+            "num_states": (covered := counts[f"{name}/covered"]),
             **{
-                kind: count[hits[name]] / count[covered[name]] if count[covered[name]] else None
-                for kind, count in zip(("matching", "swapped"), counts, strict=True)
+                kind: counts[f"{name}/{kind}"] / covered if covered else None
+                for kind in ("matching", "swapped")
             },
         }
-        for name in covered
+        for name in ROW_SOURCES
     }

@@ -8,7 +8,7 @@ from recap.budget import CostCurve
 from recap.config import RecapConfig
 from recap.drafters.autoregressive import AutoregressiveDrafter
 from recap.drafters.base import Drafter
-from recap.drafters.methods import METHODS, OTHERS, VARIANTS, method_table, takes_nodes
+from recap.drafters.methods import METHODS, OTHERS, method_table, takes_nodes, variant_settings
 from recap.drafters.recap import RecapDrafter
 from recap.drafters.recap_auto import RecapAutoDrafter
 from recap.drafters.root_fallback import RootFallbackDrafter
@@ -36,8 +36,9 @@ AUTO = "auto"
 def parse_method(name: str) -> RecapConfig | None:
     """The configuration that a method's name stands for; None for methods other than RECAP.
 
-    `METHODS` lists the names. RECAP's take `@N` for N draft nodes, `recap@16` or `recap-back-off@63`, or `@auto` for as
-    many of 63 as are worth their time, but those with a budget of their own.
+    `METHODS` lists the names. RECAP's may be joined (see `variant_settings`). They take `@N` for N draft nodes,
+    `recap@16` or `recap-back-off@63`, or `@auto` for as many of 63 as are worth their time, but those with a budget of
+    their own.
 
     Raises:
         InputError: no such method.
@@ -45,17 +46,17 @@ def parse_method(name: str) -> RecapConfig | None:
     if name in OTHERS:
         return None
     variant, at, nodes = name.partition("@")
-    if variant not in VARIANTS or (
-        at and not (takes_nodes(variant) and (nodes.isdecimal() or nodes == AUTO))
-    ):
+    settings = variant_settings(variant)
+    if settings is None or (at and not (takes_nodes(variant) and (nodes.isdecimal() or nodes == AUTO))):
         known = ", ".join(METHODS)
         raise InputError(
             f"There is no method called {name!r}. Use one of {known}, with @N for N draft nodes or @auto behind a "
-            "recap name that holds no number."
+            "recap name that holds no number. Recap names that change different settings may be joined, as in "
+            "recap-no-confidence+fixed."
         )
     try:
         budget = {"follows_cost": True} if nodes == AUTO else {"max_nodes": int(nodes)} if at else {}
-        return RecapConfig(**VARIANTS[variant].settings, **budget)
+        return RecapConfig(**settings, **budget)
     except ValueError as error:
         raise InputError(f"The method {name!r} cannot be used: {error}.") from error
 

@@ -107,9 +107,25 @@ METHODS: dict[str, str] = {
 }
 
 
+def variant_settings(name: str) -> dict[str, Any] | None:
+    """The settings in which RECAP under a name without nodes differs from the defaults; None where it is no such name.
+
+    A name is one of `VARIANTS`, or several joined: `recap-no-confidence+fixed` has the settings of both. The paper's
+    Tables 4, 7, 10 and 12 take single components away where c = 1 already, so their rows have such names.
+    """
+    first, *others = name.split("+")
+    settings: dict[str, Any] = {}
+    for variant in (first, *(f"recap-{other}" for other in others)):
+        if variant not in VARIANTS or settings.keys() & VARIANTS[variant].settings.keys():
+            return None
+        settings |= VARIANTS[variant].settings
+    return settings
+
+
 def takes_nodes(name: str) -> bool:
     """Whether `@N` may stand behind the name: RECAP, unless the name has a budget of its own."""
-    return name in VARIANTS and "max_nodes" not in VARIANTS[name].settings
+    settings = variant_settings(name)
+    return settings is not None and "max_nodes" not in settings
 
 
 def method_table() -> str:

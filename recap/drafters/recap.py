@@ -11,7 +11,7 @@ from recap.memory import Memories, MemorySnapshot
 from recap.rows import PredictionRows
 from recap.search import NO_CANDIDATES, RootCandidates, TreeBuilder
 from recap.suffix import SuffixAutomaton
-from recap.tree import DraftTree, path_contexts
+from recap.tree import DraftTree, history_end, path_contexts
 from recap.verification import Outcome
 
 
@@ -97,10 +97,3 @@ class RecapDrafter:
 def node_contexts(history: np.ndarray, tree: DraftTree) -> np.ndarray:
     """int64 [num_nodes, 3]: the last three tokens at each node; -1 where the history is shorter."""
     return path_contexts(tree.token_ids, tree.parent_indices, *history_end(history))
-
-
-def history_end(history: np.ndarray) -> tuple[np.int64, np.int64]:
-    """The two tokens before the last one; -1 where the history is shorter."""
-    u = history[-3] if len(history) > 2 else np.int64(-1)
-    v = history[-2] if len(history) > 1 else np.int64(-1)
-    return u, v

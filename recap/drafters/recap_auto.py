@@ -8,13 +8,13 @@ import numpy as np
 
 from recap.budget import Choice, CostCurve, choose_budget
 from recap.config import RecapConfig
-from recap.drafters.recap import RecapDrafter, history_end
+from recap.drafters.recap import RecapDrafter
 from recap.jit import jit
 from recap.memory import Memories
 from recap.prediction_map import find_row
 from recap.rows import PredictionRows
 from recap.survival import SurvivalTable
-from recap.tree import DraftTree, pack, path_contexts, root_only_tree
+from recap.tree import DraftTree, history_end, pack, path_contexts, root_only_tree
 from recap.verification import Outcome
 
 #: Nodes searched beyond the budget of the pass before, so that a budget can grow without searching twice.
@@ -42,7 +42,7 @@ class RecapAutoDrafter(RecapDrafter):
         self.choice: Choice | None = None
         #: Source of each node of the last search, the root first, by the order in which it made them.
         self._sources = np.empty(0, np.int64)
-        #: Nodes that the last search was asked for, and those that the next one will be.
+        #: Nodes that the last search was asked for, and those that the next one of this request will be.
         self._num_asked = self._num_to_ask = config.max_nodes
         self._match_length = 0
         # Compiled here, so that no measured pass pays for it.
@@ -52,6 +52,17 @@ class RecapAutoDrafter(RecapDrafter):
         choose_budget(table.of_pass(one, 1), self._seconds, table.pace)
         table.of_copied(1, np.ones(1, np.int32))
         table.observe(root_only_tree(0), one, 1, 0, one)
+
+    def begin(
+        self,
+        prompt_ids: np.ndarray,
+        first_token_id: int,
+        prompt_row_ids: np.ndarray,
+        prompt_rows: PredictionRows | None,
+    ) -> np.ndarray:
+        """As RECAP; the first search goes all the way, so that a request owes nothing to one that was taken back."""
+        self._num_to_ask = self.config.max_nodes
+        return super().begin(prompt_ids, first_token_id, prompt_row_ids, prompt_rows)
 
     def draft(self, history: np.ndarray) -> DraftTree:
         """The part of the best-first tree that is worth its time, with the copied continuation where it is."""

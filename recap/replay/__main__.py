@@ -44,17 +44,36 @@ def summary(report: dict[str, Any]) -> str:
     lines = [
         f"{report['num_states']} states of {report['num_traces']} runs on {report['num_pictures']} pictures; "
         f"the same accepted length in {_percent(report['passes']['same_accepted_length'])} of "
-        f"{report['passes']['num_replayed']} passes"
+        f"{report['passes']['num_replayed']} passes",
+        "Memories empty at the start of each request:",
     ]
     for source, figures in report["memories"]["own_states"].items():
         lines.append(
-            f"{source}: coverage {_percent(figures['coverage'])}, Recall@8 {_percent(figures['recall_at_8'])}, "
+            f"  {source}: coverage {_percent(figures['coverage'])}, Recall@8 {_percent(figures['recall_at_8'])}, "
             f"over all states {_percent(figures['all_query_recall_at_8'])}"
         )
-    for name, figures in report["policies"].items():
-        value = figures["matched_length"]["value"]
-        lines.append(f"{name}: matched length {'–' if value is None else format(value, '.3f')}")
+    lines.append(
+        "  matched length at equal nodes, tokens: " + _listed(report["policies"], "matched_length", 1, ".3f")
+    )
+    seeded = report["prompt_seeded"]
+    lines += [
+        "U seeded by the prompt:",
+        "  matched length at equal nodes by fusion (c = 1), tokens: "
+        + _listed({"alone": seeded["suffix"]}, "fusion", 1, ".3f")
+        + ", "
+        + _listed({"with suffix": seeded["suffix"]}, "fusion_and_suffix", 1, ".3f"),
+        "  Recall@8 over that of no-confidence (c = 1), points: "
+        + _listed(seeded["rules"], "over_no_confidence", 100, "+.2f"),
+    ]
     return "\n".join(lines)
+
+
+def _listed(named: dict[str, dict[str, Any]], figure: str, scale: float, form: str) -> str:
+    """One figure of each name, as a list."""
+    values = {name: figures[figure]["value"] for name, figures in named.items()}
+    return ", ".join(
+        f"{name} {'–' if value is None else format(scale * value, form)}" for name, value in values.items()
+    )
 
 
 def _percent(interval: dict[str, float | None]) -> str:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from recap.config import FusionRule, RecapConfig
-from recap.events import Run, Source
+from recap.events import PredictionRow, Run, Source
 from recap.fusion import fuse
 from recap.memory import SOURCES
 from recap.prediction_map import MapArrays, empty_map
@@ -33,13 +33,14 @@ MAX_NODES = 63
 
 
 class Policy(NamedTuple):
-    """What a tree is made from: which memories, and the rule that fuses their rows."""
+    """What a tree is made from: which memories, and the rule and priors that fuse their rows."""
 
     sources: tuple[Source, ...]
     rule: FusionRule
+    specificity_priors: tuple[float, float, float] = RecapConfig().specificity_priors
 
 
-#: Table 6's policies, then the rules of the other ablations.
+#: Table 6's policies, then the rules of the other ablations, and Table 14's priors with c = 1.
 POLICIES: dict[str, Policy] = {
     "U": Policy(("U",), "back-off"),
     "U+C back-off": Policy(("C", "U"), "back-off"),
@@ -48,6 +49,8 @@ POLICIES: dict[str, Policy] = {
     "no-confidence": Policy(SOURCES, "no-confidence"),
     "no-prior": Policy(SOURCES, "no-prior"),
     "hard-gate": Policy(SOURCES, "hard-gate"),
+    "soft-priors": Policy(SOURCES, "no-confidence", (0.55, 0.30, 0.15)),
+    "sharp-priors": Policy(SOURCES, "no-confidence", (0.85, 0.10, 0.05)),
     "recap": Policy(SOURCES, "recap"),
 }
 
@@ -79,7 +82,10 @@ def count_states(trajectory: Trajectory) -> Counts:
     counts: Counts = Counter(stand_ins=trajectory.num_stand_ins)
     memories = RecordedMemories(trajectory.vocab_size)
     builders = {
-        name: TreeBuilder(RecapConfig(fusion=policy.rule, suffix_max_nodes=0), trajectory.blocked_ids)
+        name: TreeBuilder(
+            RecapConfig(fusion=policy.rule, specificity_priors=policy.specificity_priors, suffix_max_nodes=0),
+            trajectory.blocked_ids,
+        )
         for name, policy in POLICIES.items()
     }
     for state, row in enumerate(trajectory.rows):
@@ -87,11 +93,16 @@ def count_states(trajectory: Trajectory) -> Counts:
         context = last_three(history)
         found = memories.found(context)
         counts.update(count_sources("own", found, int(continuation[0])))
-        counts.update(_count_rules(found, int(continuation[0])))
+        counts.update(count_rules("", found, int(continuation[0])))
         counts.update(_count_matches(memories, builders, history, continuation))
-        keys = {source: context[SOURCES.index(source) :] for source in SOURCES}
-        memories.put([(s, tuple(key.tolist()), row) for s, key in keys.items() if key.min() >= 0])
+        put_state(memories, context, row)
     return counts
+
+
+def put_state(memories: RecordedMemories, context: np.ndarray, row: PredictionRow) -> None:
+    """Write the row of a state under its last three tokens [3], as a batch of its own."""
+    keys = {source: context[SOURCES.index(source) :] for source in SOURCES}
+    memories.put([(source, tuple(key.tolist()), row) for source, key in keys.items() if key.min() >= 0])
 
 
 def count_sources(prefix: str, found: Mapping[Source, FoundRow], target_id: int) -> Counts:
@@ -130,8 +141,12 @@ def count_weights(run: Run) -> Counts:
     return counts
 
 
-def _count_rules(found: Mapping[Source, FoundRow], target_id: int) -> Counts:
-    """Which policies keep the target's token, at all states and where the rows found name different first tokens."""
+def count_rules(prefix: str, found: Mapping[Source, FoundRow], target_id: int) -> Counts:
+    """Which policies keep the target's token, at all states and where the rows found name different first tokens.
+
+    A `gain` is a difference at the same state, so it may be below zero: of each rule over c = 1 (Table 14), and of
+    RECAP's over the hard gate where the rows disagree (Table 16).
+    """
     counts: Counts = Counter()
     first_ids = {int(row.token_ids[0]) for row in found.values()}
     is_disputed = len(first_ids) > 1
@@ -141,23 +156,20 @@ def _count_rules(found: Mapping[Source, FoundRow], target_id: int) -> Counts:
             counts[f"disputed/{source}"] = 1
             counts[f"disputed/{source}/hit8"] = int(target_id in row.token_ids)
             counts[f"disputed/{source}/hit1"] = int(target_id == row.token_ids[0])
-    for name, (sources, rule) in POLICIES.items():
+    for name, (sources, rule, priors) in POLICIES.items():
         rows = [found[source] for source in sources if source in found]
         if not rows:
             continue
-        kept = fuse(
-            [row.token_ids for row in rows],
-            [row.probabilities for row in rows],
-            [row.confidence for row in rows],
-            rule,
-        ).token_ids
+        kept = fuse(*zip(*rows, strict=True), rule, priors).token_ids
         counts[f"rule/{name}/hit"] = int(target_id in kept)
         if is_disputed:
             counts[f"disputed/{name}/hit8"] = int(target_id in kept)
             counts[f"disputed/{name}/hit1"] = int(target_id == kept[0])
-    for hit in ("hit1", "hit8"):  # may be below zero: a difference at the same state
+    for name in POLICIES:
+        counts[f"rule/{name}/gain"] = counts[f"rule/{name}/hit"] - counts["rule/no-confidence/hit"]
+    for hit in ("hit1", "hit8"):
         counts[f"disputed/gain/{hit}"] = counts[f"disputed/recap/{hit}"] - counts[f"disputed/hard-gate/{hit}"]
-    return counts
+    return Counter({prefix + name: count for name, count in counts.items()})
 
 
 def _count_matches(

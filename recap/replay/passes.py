@@ -112,7 +112,7 @@ def replay_passes(trajectory: Trajectory, run: Run, config: RecapConfig | None) 
     """All passes of a recorded run, each queried before its own writes."""
     memories = RecordedMemories(trajectory.vocab_size)
     memories.put(carried_rows(run))
-    memories.put(_rows_of(run, run.prefill.writes))
+    memories.put(rows_of(run, run.prefill.writes))
     # What a fallback takes at an empty root is not in the trace.
     is_replayed = config is not None and config.root_fallback == "none"
     suffix = SuffixAutomaton(trajectory.blocked_ids)
@@ -129,7 +129,7 @@ def replay_passes(trajectory: Trajectory, run: Run, config: RecapConfig | None) 
                 tree.token_ids, tree.parent_indices, trajectory.continuation_at(state)
             )
         yield ReplayedPass(iteration, state, memories, tree, num_accepted)
-        memories.put(_rows_of(run, iteration.detail.writes))
+        memories.put(rows_of(run, iteration.detail.writes))
         suffix.extend(np.array(iteration.committed_ids, np.int64))
         state += len(state_nodes(iteration))
 
@@ -176,9 +176,10 @@ def _note_writes(first: dict[tuple[int, ...], int | None], writes: Iterable[Memo
             first.setdefault(write.key_ids, write.replaced_row)
 
 
-def _rows_of(
+def rows_of(
     run: Run, writes: Iterable[MemoryWrite]
 ) -> Iterator[tuple[Source, tuple[int, ...], PredictionRow]]:
+    """What `RecordedMemories.put` takes, of one batch of a run's writes."""
     return ((write.map, write.key_ids, run.rows[write.row]) for write in writes)
 
 

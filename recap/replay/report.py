@@ -13,6 +13,7 @@ from recap.events import Run, Trace
 from recap.memory import SOURCES
 from recap.replay.counts import POLICIES, Counts, count_passes, count_states, count_weights
 from recap.replay.passes import replay_passes
+from recap.replay.prompt_seeded import count_seeded_states
 from recap.replay.trajectory import read_trajectory, recorded_config
 
 SCHEMA = 1
@@ -40,6 +41,7 @@ def count_run(trace: Trace, run: Run) -> Counts:
     """All sums of one recorded run."""
     trajectory = read_trajectory(trace, run)
     counts = count_states(trajectory)
+    counts.update(count_seeded_states(trajectory, run))
     for replayed in replay_passes(trajectory, run, recorded_config(run)):
         counts.update(count_passes(trajectory, replayed))
     counts.update(count_weights(run))
@@ -92,20 +94,8 @@ def build_report(traces: Sequence[Trace], run_name: str | None = None) -> dict[s
             for name in POLICIES
         },
         "mean_equal_nodes": ratio("nodes", "own/states"),
-        "disputed": {
-            "share": ratio("disputed", "own/states"),
-            **{
-                name: {f"recall_at_{k}": ratio(f"disputed/{name}/hit{k}", f"disputed{per}") for k in (1, 8)}
-                for name, per in [
-                    *((source, f"/{source}") for source in reversed(SOURCES)),
-                    *((name, "") for name in POLICIES if name != "U"),
-                ]
-            },
-            # Table 16: the two are compared at the same states, so their difference has an interval of its own.
-            "recap_over_hard_gate": {
-                f"recall_at_{k}": ratio(f"disputed/gain/hit{k}", "disputed") for k in (1, 8)
-            },
-        },
+        "disputed": _disputed(ratio, ""),
+        "prompt_seeded": _prompt_seeded(ratio),
         "weights": {
             str(number): {
                 "calls": total[f"calls/{number}"],
@@ -114,6 +104,52 @@ def build_report(traces: Sequence[Trace], run_name: str | None = None) -> dict[s
                 ],
             }
             for number in (2, 3)
+        },
+    }
+
+
+def _disputed(ratio: Ratios, prefix: str) -> dict[str, Any]:
+    """Recall where the rows found name different first tokens (Figure 7, Table 16)."""
+
+    def recalls(name: str, whole: str) -> dict[str, Any]:
+        return {
+            f"recall_at_{k}": ratio(f"{prefix}disputed/{name}/hit{k}", f"{prefix}{whole}") for k in (1, 8)
+        }
+
+    return {
+        "share": ratio(f"{prefix}disputed", "own/states"),
+        **{source: recalls(source, f"disputed/{source}") for source in reversed(SOURCES)},
+        **{name: recalls(name, "disputed") for name in POLICIES if name != "U"},
+        # The two are compared at the same states, so their difference has an interval of its own.
+        "recap_over_hard_gate": recalls("gain", "disputed"),
+    }
+
+
+def _prompt_seeded(ratio: Ratios) -> dict[str, Any]:
+    """What is counted where U starts with the prompt's rows; recalls are shares, lengths are in tokens."""
+    return {
+        # Table 14
+        "rules": {
+            name: {
+                "all_query_recall_at_8": ratio(f"seeded/rule/{name}/hit", "own/states"),
+                "over_no_confidence": ratio(f"seeded/rule/{name}/gain", "own/states"),
+            }
+            for name in POLICIES
+        },
+        "disputed": _disputed(ratio, "seeded/"),
+        # Section 5.2: states where both have a row
+        "trigram_over_unigram": {
+            "share": ratio("seeded/both", "own/states"),
+            **{source: ratio(f"seeded/both/{source}/hit", "seeded/both") for source in ("U", "G")},
+            "gain": ratio("seeded/both/gain", "seeded/both"),
+        },
+        # Table 7
+        "suffix": {
+            "fusion": ratio("seeded/matched/fusion", "own/states"),
+            "fusion_and_suffix": ratio("seeded/matched/suffix", "own/states"),
+            "gain": ratio("seeded/suffix/gain", "own/states"),
+            "new_first_tokens": ratio("seeded/suffix/new_first", "own/states"),
+            "mean_equal_nodes": ratio("seeded/suffix/nodes", "own/states"),
         },
     }
 
