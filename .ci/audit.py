@@ -29,9 +29,8 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory() as folder:
             tool = install_tool(Path(folder))
-            look_up(
-                tool, Path(folder), packages[:1]
-            )  # where one is unknown, there is no database: ask no further
+            # Where one cannot be looked up, none can: ask no further.
+            look_up(tool, Path(folder), packages[:1])
             lines = describe(look_up(tool, Path(folder), packages))
     except NotLookedUpError as reason:
         lines = [f"known faults of the packages: skipped, {reason}"]
@@ -61,20 +60,10 @@ def look_up(python: Path, folder: Path, packages: list[str]) -> list[dict[str, A
     """What the database says of each package. Raises NotLookedUpError: it cannot be reached, or knows none of them."""
     listed = folder / "packages.txt"
     listed.write_text("\n".join(packages) + "\n", encoding="utf-8")
-    options = [
-        "--no-deps",
-        "--disable-pip",
-        "--progress-spinner",
-        "off",
-        "--format",
-        "json",
-        "--timeout",
-        "15",
-    ]
+    options = ["--no-deps", "--disable-pip", "--progress-spinner=off", "--format=json", "--timeout=15"]
     command = [str(python), "-m", "pip_audit", "--requirement", str(listed), *options]
-    answer = run(
-        command, "its database could not be reached", codes=(0, 1)
-    )  # 1: something was found, or it failed
+    # Exit code 1: something was found, or the look-up failed.
+    answer = run(command, "its database could not be reached", codes=(0, 1))
     try:
         found = json.loads(answer)["dependencies"]
     except (ValueError, LookupError, TypeError):

@@ -11,8 +11,8 @@ from recap.prediction_map import find_row
 
 
 @jit
-def gather_rows(trigram, bigram, unigram, u, v, x, token_ids, probabilities, confidences):
-    """Copy the rows found for the last tokens (u, v, x), most specific first: their number, and is U among them."""
+def _gather_rows(trigram, bigram, unigram, u, v, x, token_ids, probabilities, confidences):
+    """Copy the rows found for the last tokens (u, v, x), most specific first; their number, and whether U's is one."""
     # One call a map: choosing among the maps in a loop makes compiled code count references to all their arrays.
     count = _read_row(trigram, u, v, x, 0, token_ids, probabilities, confidences)
     count = _read_row(bigram, u, v, x, count, token_ids, probabilities, confidences)
@@ -99,7 +99,7 @@ def best_first_search(
         # Expand the node made last: look up and fuse under its own context, push its children.
         depth = depths[node]
         if depth < max_depth:
-            num_rows, is_unigram_found = gather_rows(
+            num_rows, is_unigram_found = _gather_rows(
                 trigram,
                 bigram,
                 unigram,
@@ -233,7 +233,7 @@ def _precedes(a, b, open_order, open_parent, open_rank, depths, paths):
         rank_b = paths[parent_b, level] if level < depth_b else open_rank[b]
         if rank_a != rank_b:
             return rank_a < rank_b
-    return depth_a < depth_b
+    return False  # a and b are one path: a path ahead of another is a node before that one is open
 
 
 @jit

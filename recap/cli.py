@@ -76,6 +76,7 @@ def run(options: argparse.Namespace) -> None:
     from recap.recording import RecordedRun, SampledRun, build_trace
     from recap.targets.loading import load_target, warm_up
 
+    # Both are asked again below; here, so that a mistake is told before the model is loaded.
     parse_method(options.method)
     _make_sampler(options)
 

@@ -13,10 +13,12 @@ import numpy as np
 from recap.config import ROW_WIDTH
 from recap.jit import jit
 
-#: Widest vocabulary whose three-token keys fit 63 bits.
-MAX_VOCAB_SIZE = 1 << 21
-_TOKEN_BITS = 21
-_EMPTY = np.int64(-1)
+#: Bits of a token id in a packed key: three of them fit 63 bits.
+TOKEN_BITS = 21
+#: Ids, and so the width of a vocabulary, stay below it.
+MAX_VOCAB_SIZE = 1 << TOKEN_BITS
+#: Marks a free place of an open-addressing table; no packed key is negative.
+FREE = np.int64(-1)
 _INITIAL_ROWS = 1024
 
 
@@ -55,7 +57,7 @@ def empty_map(order: int, vocab_size: int) -> MapArrays:
     index_size = vocab_size if order == 1 else 2 * row_capacity
     return MapArrays(
         np.array([order]),
-        np.full(0 if order == 1 else index_size, _EMPTY),
+        np.full(0 if order == 1 else index_size, FREE),
         np.full(index_size, -1, np.int32),
         np.zeros(1, np.int64),
         np.zeros((row_capacity, ROW_WIDTH), np.int32),
@@ -85,7 +87,7 @@ def reserve(arrays: MapArrays, num_new: int) -> MapArrays:
         new[: len(old)] = old
         grown[name] = new
     if not is_unigram:
-        grown["keys"] = np.full(2 * row_capacity, _EMPTY)
+        grown["keys"] = np.full(2 * row_capacity, FREE)
         grown["slots"] = np.full(2 * row_capacity, -1, np.int32)
         _rehash(arrays.keys, arrays.slots, grown["keys"], grown["slots"])
     return arrays._replace(**grown)
@@ -103,8 +105,8 @@ def pack_key(order, u, v, x):
         return np.int64(x)
     if v < 0 or (order == 3 and u < 0):
         return np.int64(-1)
-    key = (np.int64(v) << _TOKEN_BITS) | np.int64(x)
-    return key if order == 2 else (np.int64(u) << (2 * _TOKEN_BITS)) | key
+    key = (np.int64(v) << TOKEN_BITS) | np.int64(x)
+    return key if order == 2 else (np.int64(u) << (2 * TOKEN_BITS)) | key
 
 
 @jit
@@ -115,7 +117,7 @@ def find_place(keys, key):
     # middle bits are the well-mixed ones.
     mixed = (key & 0x7FFFFFFF) * 0x5851F42D ^ (key >> 31) * 0x2545F491
     place = (mixed >> 24) & mask
-    while keys[place] != key and keys[place] != _EMPTY:
+    while keys[place] != key and keys[place] != FREE:
         place = (place + 1) & mask
     return place
 
@@ -166,7 +168,7 @@ def write_row(arrays, u, v, x, rows, index, request, pass_index, batch):
 @jit
 def _rehash(old_keys, old_slots, keys, slots):
     for place in range(len(old_keys)):
-        if old_keys[place] != _EMPTY:
+        if old_keys[place] != FREE:
             new_place = find_place(keys, old_keys[place])
             keys[new_place] = old_keys[place]
             slots[new_place] = old_slots[place]

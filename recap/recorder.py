@@ -19,16 +19,15 @@ from recap.events import (
     MissedPath,
     Node,
     PassDetail,
-    PredictionRow,
     Prefill,
     RetrievedRow,
     Run,
-    Source,
     SuffixMatch,
 )
 from recap.fusion import fuse
-from recap.memory import NO_CONTEXT, SOURCES, StoredRow
-from recap.rows import PredictionRows, make_rows
+from recap.memory import NO_CONTEXT, SOURCES
+from recap.row_table import Context, RowTable, key_ids
+from recap.rows import make_rows
 from recap.targets.base import Decoding, Scores
 from recap.tree import DraftTree
 
@@ -60,9 +59,7 @@ class Recorder:
         self._environment = environment
         self._num_nodes_left = max_nodes
         self._num_detailed: int | None = None
-        self._rows: list[PredictionRow] = []
-        #: Row number of each row seen, by map and key; the batch tells whether the key holds a newer row by now.
-        self._row_numbers: dict[tuple[Source, tuple[int, ...]], tuple[int, int]] = {}
+        self._table = RowTable(drafter.memories)
         self._prefill: Prefill | None = None
         self._iterations: list[Iteration] = []
         self._finished: Finished | None = None
@@ -90,7 +87,7 @@ class Recorder:
             method=self._method,
             settings=self._settings + self._cut_setting(),
             environment=self._environment,
-            rows=tuple(self._rows),
+            rows=tuple(self._table.rows),
             prefill=self._prefill,
             iterations=tuple(self._iterations),
             finished=self._finished,
@@ -100,21 +97,20 @@ class Recorder:
         """Note which rows of U the prompt is about to replace."""
         self._replaced = []
         if self._drafter.memories is not None:
-            contexts = (np.array([NO_CONTEXT, NO_CONTEXT, token]) for token in decoding.prompt_row_ids)
-            self._replaced = [(self._stored_row_number("U", context),) for context in contexts]
+            tokens = decoding.prompt_row_ids.tolist()
+            self._replaced = [(self._table.find("U", (NO_CONTEXT, NO_CONTEXT, token)),) for token in tokens]
 
     def prompt_writes(
         self, prompt_ids: np.ndarray, decoding: Decoding, written: np.ndarray | None
     ) -> tuple[MemoryWrite, ...]:
         """The rows that seeded U. To be called right after they were written."""
-        memories = self._drafter.memories
-        if memories is None or written is None or decoding.prompt_rows is None:
+        if self._drafter.memories is None or written is None or decoding.prompt_rows is None:
             return ()
         writes = []
         for index in np.flatnonzero(written).tolist():
             token = int(decoding.prompt_row_ids[index])
-            row = self._add_row(decoding.prompt_rows, index)
-            self._row_numbers["U", (token,)] = (memories.batch, row)
+            row = self._table.add(decoding.prompt_rows, index)
+            self._table.note("U", (token,), row)
             # Only a token's first occurrence writes, so its first place in the prompt is the row's.
             position = int(np.argmax(prompt_ids == token))
             writes.append(MemoryWrite("U", (token,), position, row, *self._replaced[index]))
@@ -122,17 +118,16 @@ class Recorder:
 
     def look(self, history: np.ndarray, tree: DraftTree, scores: Scores) -> None:
         """Note what the tree was made from, before the pass writes its rows over it."""
-        if self._num_nodes_left is not None:
+        if self._num_nodes_left is not None and self._num_detailed is None:
             self._num_nodes_left -= len(tree.token_ids)
             if self._num_nodes_left < 0:
-                self._num_nodes_left = 0  # nothing fits from here on
-                if self._num_detailed is None:
-                    self._num_detailed = len(self._iterations)
-                return
+                self._num_detailed = len(self._iterations)
+        if self._num_detailed is not None:
+            return
         self._scores = scores
         drafter = self._drafter
-        contexts = node_contexts(history, tree)
-        self._nodes = tuple(self._node(tree, scores, i, contexts[i]) for i in range(len(tree.token_ids)))
+        contexts = _contexts(history, tree)
+        self._nodes = tuple(self._node(tree, scores, i, context) for i, context in enumerate(contexts))
         self._missed, self._suffix_match, self._replaced = (), None, []
         if isinstance(drafter, RecapDrafter):
             self._missed = _missed_paths(drafter, history, int((~tree.is_suffix).sum()) - 1)
@@ -141,7 +136,7 @@ class Recorder:
                 continuation = tuple(drafter.suffix_continuation().tolist())
                 self._suffix_match = SuffixMatch(match.length, match.end, continuation)
             self._replaced = [
-                tuple(self._stored_row_number(source, context) for source in SOURCES) for context in contexts
+                tuple(self._table.find(source, context) for source in SOURCES) for context in contexts
             ]
 
     def detail(self, history: np.ndarray, tree: DraftTree, written: np.ndarray | None) -> PassDetail | None:
@@ -153,13 +148,13 @@ class Recorder:
         if memories is not None and written is not None:
             assert self._scores is not None, "detail follows look"
             rows = make_rows(self._scores.top_ids, self._scores.top_scores)
-            contexts = node_contexts(history, tree)
+            contexts = _contexts(history, tree)
             for node in np.flatnonzero(written.any(axis=1)).tolist():
-                row = self._add_row(rows, node)
+                row = self._table.add(rows, node)
                 for column, source in enumerate(SOURCES):
                     if written[node, column]:
-                        key = _key_ids(source, contexts[node])
-                        self._row_numbers[source, key] = (memories.batch, row)
+                        key = key_ids(source, contexts[node])
+                        self._table.note(source, key, row)
                         writes.append(MemoryWrite(source, key, node, row, self._replaced[node][column]))
         return PassDetail(
             nodes=self._nodes,
@@ -173,7 +168,7 @@ class Recorder:
     def _cut_setting(self) -> tuple[tuple[str, str], ...]:
         return () if self._num_detailed is None else (("recorded_passes", str(self._num_detailed)),)
 
-    def _node(self, tree: DraftTree, scores: Scores, index: int, context: np.ndarray) -> Node:
+    def _node(self, tree: DraftTree, scores: Scores, index: int, context: Context) -> Node:
         q, score = float(tree.q[index]), float(tree.scores[index])
         retrieved, kept_ids, kept_q = self._fusion_at(tree, index, context)
         return Node(
@@ -194,7 +189,7 @@ class Recorder:
         )
 
     def _fusion_at(
-        self, tree: DraftTree, index: int, context: np.ndarray
+        self, tree: DraftTree, index: int, context: Context
     ) -> tuple[tuple[RetrievedRow, ...], tuple[int, ...], tuple[float, ...]]:
         """Rows found and mixture kept, where the search expanded the node (not its last node, none at full depth)."""
         drafter = self._drafter
@@ -203,9 +198,7 @@ class Recorder:
         config, memories = drafter.config, drafter.memories
         if tree.pop_orders[index] >= config.max_nodes or tree.depths[index] >= config.max_depth:
             return (), (), ()
-        found = [
-            (s, row) for s in SOURCES if (row := memories.lookup(s, tuple(context.tolist()))) is not None
-        ]
+        found = [(s, row) for s in SOURCES if (row := memories.lookup(s, context)) is not None]
         if not found:
             return (), (), ()
         fused = fuse(
@@ -219,8 +212,8 @@ class Recorder:
         retrieved = tuple(
             RetrievedRow(
                 source=source,
-                key_ids=_key_ids(source, context),
-                row=self._row_number(source, context, row),
+                key_ids=key_ids(source, context),
+                row=self._table.number(source, context, row),
                 prior=float(fused.priors[rank]),
                 confidence=float(fused.confidences[rank]),
                 weight=float(fused.weights[rank]),
@@ -230,57 +223,9 @@ class Recorder:
         )
         return retrieved, tuple(fused.token_ids.tolist()), tuple(fused.q.tolist())
 
-    def _stored_row_number(self, source: Source, context: np.ndarray) -> int | None:
-        stored = self._drafter.memories.lookup(source, tuple(context.tolist()))
-        return None if stored is None else self._row_number(source, context, stored)
 
-    def _row_number(self, source: Source, context: np.ndarray, stored: StoredRow) -> int:
-        """The number of a stored row; a row carried in from an earlier request gets one when first seen."""
-        key = _key_ids(source, context)
-        batch, row = self._row_numbers.get((source, key), (-1, -1))
-        if batch != stored.batch:
-            row = len(self._rows)
-            self._rows.append(
-                _row_record(
-                    stored.token_ids,
-                    stored.probabilities,
-                    stored.confidence,
-                    stored.request,
-                    stored.pass_index,
-                )
-            )
-            self._row_numbers[source, key] = (stored.batch, row)
-        return row
-
-    def _add_row(self, rows: PredictionRows, index: int) -> int:
-        memories = self._drafter.memories
-        self._rows.append(
-            _row_record(
-                rows.token_ids[index],
-                rows.probabilities[index],
-                rows.confidences[index],
-                memories.request,
-                memories.pass_index,
-            )
-        )
-        return len(self._rows) - 1
-
-
-def _row_record(
-    token_ids: np.ndarray, probabilities: np.ndarray, confidence: float, request: int, pass_index: int
-) -> PredictionRow:
-    is_token = token_ids >= 0
-    return PredictionRow(
-        token_ids=tuple(token_ids[is_token].tolist()),
-        probabilities=tuple(probabilities[is_token].tolist()),
-        confidence=float(confidence),
-        written_in_request=request,
-        written_in_pass=pass_index,
-    )
-
-
-def _key_ids(source: Source, context: np.ndarray) -> tuple[int, ...]:
-    return tuple(context[SOURCES.index(source) :].tolist())
+def _contexts(history: np.ndarray, tree: DraftTree) -> list[Context]:
+    return [tuple(context) for context in node_contexts(history, tree).tolist()]
 
 
 def _missed_paths(drafter: RecapDrafter, history: np.ndarray, budget: int) -> tuple[MissedPath, ...]:

@@ -195,7 +195,7 @@ def build_trace(
     return Trace(
         schema_version=SCHEMA_VERSION,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        title=title or question.strip().splitlines()[0][:80],
+        title=title or next(iter(question.strip().splitlines()), "")[:80],
         model=target.name,
         request=describe_request(request, question, image),
         tokens=token_table(target, request.prompt_ids.tolist(), runs),

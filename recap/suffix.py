@@ -16,10 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from recap.jit import jit
-from recap.prediction_map import find_place
+from recap.prediction_map import FREE, TOKEN_BITS, find_place
 
-_EMPTY = np.int64(-1)
-_TOKEN_BITS = 21
 _ROOT = 0
 _INITIAL_TOKENS = 512
 
@@ -78,9 +76,7 @@ class SuffixAutomaton:
         self._history = np.empty(_INITIAL_TOKENS, np.int64)
         self._num_tokens = 0
         self._arrays = _allocate(_INITIAL_TOKENS)
-        cursor = self._arrays.cursor
-        cursor[_STATES] = 1
-        cursor[_MATCH] = _ROOT
+        self._arrays.cursor[_STATES] = 1  # the root, which is also the last state and the match
         self._arrays.links[_ROOT] = -1
 
     def extend(self, token_ids: np.ndarray) -> None:
@@ -123,9 +119,9 @@ class SuffixAutomaton:
 
     def followers(self, end: int, max_tokens: int) -> np.ndarray:
         """The tokens from history index `end` on, int64 [<= max_tokens]: up to the next barrier or the text's end."""
-        followers = self._history[end : min(end + max_tokens, self._num_tokens)]
-        barriers = np.flatnonzero(np.isin(followers, self._barrier_ids))
-        return followers[: barriers[0]].copy() if len(barriers) else followers.copy()
+        return _copy_to_barrier(
+            self._history, end, min(end + max_tokens, self._num_tokens), self._barrier_ids
+        )
 
     def _grow(self, needed: int) -> None:
         capacity = len(self._history)
@@ -152,7 +148,7 @@ def _allocate(num_tokens: int) -> AutomatonArrays:
         earliest_ends=np.zeros(num_states, np.int32),
         counts=np.zeros(num_states, np.int32),
         first_edges=np.full(num_states, -1, np.int32),
-        edge_keys=np.full(table, _EMPTY),
+        edge_keys=np.full(table, FREE),
         edge_targets=np.zeros(table, np.int32),
         edge_tokens=np.zeros(num_edges, np.int64),
         edge_places=np.zeros(num_edges, np.int32),
@@ -163,7 +159,7 @@ def _allocate(num_tokens: int) -> AutomatonArrays:
 
 @jit
 def _edge_key(state, token):
-    return (np.int64(state) << _TOKEN_BITS) | np.int64(token)
+    return (np.int64(state) << TOKEN_BITS) | np.int64(token)
 
 
 @jit
@@ -220,14 +216,28 @@ def _split(arrays, state, token, long_state):
 
 
 @jit
+def _is_barrier(token, barrier_ids):
+    for barrier_id in barrier_ids:  # noqa: SIM110 - numba compiles a plain loop, `any` over a generator it does not
+        if barrier_id == token:
+            return True
+    return False
+
+
+@jit
+def _copy_to_barrier(history, begin, end, barrier_ids):
+    """A copy of history[begin:end], up to its first barrier."""
+    for position in range(begin, end):
+        if _is_barrier(history[position], barrier_ids):
+            return history[begin:position].copy()
+    return history[begin:end].copy()
+
+
+@jit
 def _extend(arrays, history, begin, end, barrier_ids):
     cursor = arrays.cursor
     for position in range(begin, end):
         token = history[position]
-        is_barrier = False
-        for i in range(len(barrier_ids)):
-            is_barrier = is_barrier or barrier_ids[i] == token
-        if is_barrier:
+        if _is_barrier(token, barrier_ids):
             cursor[_LAST] = _ROOT
             cursor[_RUN] = 0
             cursor[_MATCH] = _ROOT

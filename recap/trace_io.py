@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from recap.errors import TraceError
 from recap.events import SCHEMA_VERSION, Trace
 from recap.trace_rules import check_rules
+from recap.trace_values import one_line, shortened, shown
 
 #: Largest trace file that is read, bytes.
 MAX_TRACE_BYTES = 64 * 1024 * 1024
@@ -84,17 +85,17 @@ def _check_version(data: bytes) -> None:
         raise TraceError("The file is not a RECAP trace: schema_version is missing or is not a whole number.")
     if version > SCHEMA_VERSION:
         raise TraceError(
-            f"The trace is newer than this program: schema_version must be {SCHEMA_VERSION}; got {_short(version)}."
+            f"The trace is newer than this program: schema_version must be {SCHEMA_VERSION}; got {shown(version)}."
         )
     if version != SCHEMA_VERSION:
-        raise TraceError(f"schema_version must be {SCHEMA_VERSION}; got {_short(version)}.")
+        raise TraceError(f"schema_version must be {SCHEMA_VERSION}; got {shown(version)}.")
 
 
 def _sentence(error: ValidationError) -> str:
     """The first fault as one sentence: the place, the rule, and what came."""
     first = error.errors(include_url=False)[0]
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    place = _short_text(place) or "The trace"
+    place = shortened(place) or "The trace"
     kind = first["type"]
     if kind in ("missing", "missing_argument"):
         return f"{place} is missing."
@@ -102,26 +103,10 @@ def _sentence(error: ValidationError) -> str:
         return f"{place} is not a field of a trace."
     rule = re.sub(r"^Input should (?:be )?", "must be ", first["msg"])
     rule = rule if rule.startswith("must") else f"must be right: {rule}"
-    return f"{place} {_one_line(rule)}; got {_short(first['input'])}."
+    return f"{place} {one_line(rule)}; got {_described(first['input'])}."
 
 
-def _short(value: object) -> str:
-    if isinstance(value, (dict, list, tuple)):
-        return (
-            f"a list of {len(value)}"
-            if not isinstance(value, dict)
-            else f"an object with {len(value)} fields"
-        )
-    try:
-        return _short_text(repr(value))
-    except ValueError:  # a whole number with more digits than Python prints
-        return "a huge number"
-
-
-def _short_text(text: str) -> str:
-    text = _one_line(text)
-    return text if len(text) <= 80 else text[:77] + "..."
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.encode("utf-8", "replace").decode().split())
+def _described(value: object) -> str:
+    if isinstance(value, dict):
+        return f"an object with {len(value)} fields"
+    return f"a list of {len(value)}" if isinstance(value, (list, tuple)) else shown(value)

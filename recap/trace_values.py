@@ -8,6 +8,8 @@ from typing import NoReturn
 
 from recap.errors import TraceError
 
+#: Longest value that a message shows, characters.
+_MAX_SHOWN = 80
 #: Ids fit a signed 32-bit integer; above it a browser would round them sooner or later.
 MAX_TOKEN_ID = 2**31 - 1
 MIN_SECONDS, MAX_SECONDS = 1e-9, 1e9
@@ -31,7 +33,7 @@ def check_ids(place: str, token_ids: Iterable[int]) -> None:
     """Token ids that are not negative and that a browser can hold."""
     for token_id in token_ids:
         if not 0 <= token_id <= MAX_TOKEN_ID:
-            fail(place, "must hold token ids from 0 to 2147483647", token_id)
+            fail(place, f"must hold token ids from 0 to {MAX_TOKEN_ID}", token_id)
 
 
 def check_shares(place: str, values: Iterable[float]) -> None:
@@ -56,8 +58,23 @@ def check_seconds(place: str, value: float) -> None:
 
 def fail(place: str, rule: str, got: object) -> NoReturn:
     """Raise `TraceError` with the place, the rule and what came, as one sentence."""
+    raise TraceError(f"{place} {rule}; got {shown(got)}.")
+
+
+def shown(value: object) -> str:
+    """A value as messages show it: on one line, cut where it is long."""
     try:
-        shown = repr(got)
+        return shortened(repr(value))
     except ValueError:  # a whole number with more digits than Python prints
-        shown = "a huge number"
-    raise TraceError(f"{place} {rule}; got {shown if len(shown) <= 80 else shown[:77] + '...'}.")
+        return "a huge number"
+
+
+def shortened(text: str) -> str:
+    """Text on one line, cut where it is long."""
+    text = one_line(text)
+    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks and halves of characters, which no message may hold."""
+    return " ".join(text.encode("utf-8", "replace").decode().split())

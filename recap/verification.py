@@ -77,7 +77,6 @@ def verify_path(
         raise ValueError(f"num_tokens_left must be at least 1; got num_tokens_left={num_tokens_left}")
     path, committed = _path_and_tokens(tree.token_ids, tree.parent_indices, greedy_ids)
     tokens = committed.tolist()
-    selected = tokens[-1]
     stop_reason: StopReason | None = None
     for count, token in enumerate(tokens, start=1):
         if token in end_ids:
@@ -87,6 +86,5 @@ def verify_path(
         if stop_reason:
             committed = committed[:count]
             break
-    if len(committed) <= len(path):
-        return Outcome(path[: len(committed)], None, committed, stop_reason)
-    return Outcome(path, selected, committed, stop_reason)
+    selected = tokens[-1] if len(committed) == len(tokens) else None
+    return Outcome(path[: len(committed)], selected, committed, stop_reason)

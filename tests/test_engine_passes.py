@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import oracles
 import pytest
-from bridges import assert_same_contents, found_row
+from bridges import as_arrays, assert_same_contents, found_row
 from languages import (
     Language,
     finished,
@@ -23,9 +27,10 @@ from oracles import KEY_LENGTHS, SPECIFICITY_PRIORS, DictMemories, Row, SearchRu
 from recap.config import RecapConfig
 from recap.drafters import AutoregressiveDrafter, RecapDrafter
 from recap.engine import generate
-from recap.events import Finished, Iteration, Run
+from recap.events import Finished, Iteration, Run, StageSeconds
 from recap.memory import Memories
 from recap.recorder import Recorder
+from recap.row_table import RowTable
 from recap.targets.scripted import ScriptedTarget, table_scores
 
 
@@ -207,6 +212,41 @@ def test_events_account_for_every_token_and_cached_position() -> None:
         assert end.decode_seconds == pytest.approx(sum(iteration.seconds.total for iteration in passes))
 
 
+def test_each_stage_has_its_own_clock_and_recording_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("recap.engine.time", SimpleNamespace(perf_counter=lambda: now))
+
+    def taking(seconds: float, method: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **options: Any) -> Any:
+            nonlocal now
+            now += seconds
+            return method(*arguments, **options)
+
+        return timed
+
+    def slow_prefill(*arguments: Any) -> Any:
+        decoding = ScriptedTarget.prefill(target, *arguments)
+        decoding.verify, decoding.keep = taking(16, decoding.verify), taking(32, decoding.keep)
+        return decoding
+
+    target, drafter = target_of(Language(12, 2, 3)), RecapDrafter(RecapConfig(), Memories(12))
+    recorder = Recorder(drafter, "recap@63", "recap", {}, target.environment)
+    target.prefill = taking(8, slow_prefill)
+    for name, seconds in (("begin", 1), ("draft", 2), ("observe", 4)):
+        setattr(drafter, name, taking(seconds, getattr(drafter, name)))
+    for name in ("look_prompt", "prompt_writes", "look", "detail", "add"):
+        setattr(recorder, name, taking(1000, getattr(recorder, name)))
+    list(generate(target, drafter, request_of([1, 2], 20), recorder=recorder))
+    run = recorder.run()
+    assert run.prefill.seconds == 8 + 1
+    assert {iteration.seconds for iteration in run.iterations} == {
+        StageSeconds(draft=2, verify=16, commit=32, update=4)
+    }
+    assert run.finished is not None
+    assert run.finished.prefill_seconds == 9
+    assert run.finished.decode_seconds == 54 * len(run.iterations)
+
+
 def test_recording_changes_neither_text_nor_passes() -> None:
     rng = random.Random(78)
     for _ in range(scaled(60, 3)):
@@ -239,6 +279,17 @@ def test_rows_of_the_last_pass_are_kept_although_its_block_was_cut() -> None:
     assert last.num_nodes > len(last.accepted)
     # 3 -> 4 was evaluated behind the cut: its trigram row is there
     assert found_row(memories, "G", [2, 3, 4]) is not None
+
+
+def test_a_row_has_one_number_until_another_is_written_under_its_key() -> None:
+    memories = Memories(20)
+    memories.begin_request()
+    table = RowTable(memories)
+    for value in (4, 5):
+        memories.write(np.array([[1, 2, 3]]), as_arrays([Row((value,), (1.0,), 1.0)]))
+        assert [table.find("G", (1, 2, 3)) for _ in range(2)] == [value - 4] * 2
+    assert [row.token_ids for row in table.rows] == [(4,), (5,)]
+    assert table.find("G", (7, 7, 7)) is None
 
 
 def test_a_run_cannot_be_shown_before_its_prefill() -> None:

@@ -101,6 +101,22 @@ def test_scores_that_are_not_finite_stop_the_run_and_restore_the_stream(at_lengt
     assert_restored(memories, before, language)
 
 
+def test_a_rejected_node_whose_scores_are_not_finite_stops_the_run_too() -> None:
+    """Its row would be written like any other."""
+    language = Language(40, 2, 8)
+    memories, before = used_stream(language)
+    text = [9, 8, 7, *greedy_decode(language.next_scores, [9, 8, 7], 50, ())[0]]
+
+    def scores_along_the_text(history: Sequence[int]) -> np.ndarray:
+        is_text = list(history) == text[: len(history)]
+        return np.array(language.next_scores(history)) if is_text else np.full(40, np.nan)
+
+    target = ScriptedTarget(40, scores_along_the_text)
+    with pytest.raises(ModelError, match="scores are not finite"):
+        list(generate(target, RecapDrafter(RecapConfig(), memories), request_of([9, 8, 7], 50)))
+    assert_restored(memories, before, language)
+
+
 def test_one_score_that_is_not_a_number_is_enough_to_stop() -> None:
     def broken_scores(history: Sequence[int]) -> np.ndarray:
         scores = np.arange(40.0)

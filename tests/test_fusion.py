@@ -103,6 +103,15 @@ def test_each_variant_drops_its_factor() -> None:
     assert weights["unigram"] == [0, 0, 1]
 
 
+@pytest.mark.parametrize("rule", RULES)
+def test_a_factor_that_a_rule_drops_is_told_as_one(rule: str) -> None:
+    got = fused([("G", FLAT), ("C", SHARP), ("U", FLAT)], rule)
+    has_prior = rule in ("recap", "no-confidence")
+    has_confidence = rule in ("recap", "no-prior", "hard-gate")
+    assert got.priors.tolist() == (list(SPECIFICITY_PRIORS) if has_prior else [1.0] * 3)
+    assert got.confidences.tolist() == pytest.approx([0.5, 1.0, 0.5] if has_confidence else [1.0] * 3)
+
+
 def test_hard_gate_ties_go_to_the_more_specific_row() -> None:
     other = row((8, 0.5), (9, 0.5))
     for sources in itertools.combinations(SOURCES, 2):

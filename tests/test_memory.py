@@ -22,6 +22,7 @@ from oracles import (
 
 from recap.memory import Memories
 from recap.prediction_map import MAX_VOCAB_SIZE
+from recap.tree import chain_tree
 
 
 def plain_row(*token_ids: int) -> Row:
@@ -203,8 +204,8 @@ def test_a_row_tells_the_request_and_the_pass_that_wrote_it() -> None:
     for token_id in (5, 3, 6):
         row = memories.lookup("U", (-1, -1, token_id))
         assert row is not None
-        stamps[token_id] = (row.request, row.batch)
-    assert stamps == {5: (1, 1), 3: (1, 2), 6: (2, 3)}
+        stamps[token_id] = (row.request, row.pass_index, row.batch)
+    assert stamps == {5: (1, 0, 1), 3: (1, 1, 2), 6: (2, 1, 3)}
 
 
 def test_restore_brings_back_the_unigram_map_of_the_snapshot_however_often() -> None:
@@ -236,6 +237,30 @@ def test_restore_brings_back_the_unigram_map_of_the_snapshot_however_often() -> 
             dicts = before.copy()
             dicts.reset_request()
             assert_same_contents(memories, dicts)
+
+
+def test_what_was_learned_of_acceptance_is_restored_and_reset_with_the_stream() -> None:
+    memories = Memories(20)
+
+    def learn() -> None:
+        sources = np.ones(3, np.int64)
+        memories.survival.observe(chain_tree(1, [2, 3]), sources, 2, 0, np.array([1, 2]))
+        memories.survival.pace = memories.survival.pace.after(3, 0.1)
+
+    def told() -> tuple[list[float], tuple[float, float]]:
+        return memories.survival.of_searched(np.ones(2, np.int64)).tolist(), memories.survival.pace
+
+    new = told()
+    learn()
+    before = told()
+    assert before[0] != new[0]
+    snapshot = memories.snapshot()
+    for _ in range(2):
+        learn()
+        memories.restore(snapshot)
+        assert told() == before
+    memories.reset()
+    assert told() == new
 
 
 def test_a_batch_after_restore_is_written_although_its_number_was_used_before() -> None:

@@ -71,6 +71,14 @@ def test_ties_at_the_last_place_of_top_k_all_stay() -> None:
     assert Sampler(top_k=1).probabilities(np.array([1, 3, 1, 3], np.float32)).tolist() == [0, 0.5, 0, 0.5]
 
 
+@pytest.mark.parametrize("top_p", [0.25, 0.5, 0.75])
+def test_a_share_that_is_reached_exactly_needs_no_further_token(top_p: float) -> None:
+    """Four equal scores: as many stay as in the library, which of them is a matter of its sorting."""
+    scores = np.zeros(4, np.float32)
+    kept = torch.isfinite(TopPLogitsWarper(top_p)(None, torch.from_numpy(scores)[None])).sum()
+    assert (Sampler(top_p=top_p).probabilities(scores) > 0).sum() == kept == 4 * top_p
+
+
 @pytest.mark.parametrize("temperature", [1e-300, 1e-310, 5e-324])
 def test_a_temperature_near_0_chooses_among_the_highest_scores(temperature: float) -> None:
     scores = np.array([-2.0, 7.0, -np.inf, 7.0, 6.999], np.float32)

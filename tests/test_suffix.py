@@ -156,6 +156,13 @@ def test_the_automaton_stays_linear_in_its_history() -> None:
         assert cursor[1] <= 3 * len(history) - 4
 
 
+def test_a_text_known_from_before_a_barrier_adds_no_state() -> None:
+    barrier = 0
+    once, twice = [1, 2, barrier, 3, 4, 5], [1, 2, barrier, 3, 4, 5, barrier, 3, 4, 5]
+    states = [automaton_of(history, (barrier,)).arrays.cursor[0] for history in (once, twice)]
+    assert states[0] == states[1]
+
+
 def test_the_automaton_accepts_exactly_the_substrings_of_its_history() -> None:
     history = [0, 1, 1, 0, 2, 0, 1, 1, 2, 2, 0]
     arrays = automaton_of(history).arrays

@@ -275,6 +275,17 @@ def test_a_choice_that_cannot_have_been_made_is_named(content, field, value):
     assert f"runs[1].iterations[0].detail.budget.{field} must" in sentence(broken)
 
 
+@pytest.mark.parametrize(
+    ("question", "title"), [("", ""), (" \n", ""), ("\n One?\nTwo?", "One?"), ("x" * 99, "x" * 80)]
+)
+def test_a_trace_without_a_title_bears_the_first_line_of_its_question(question, title):
+    target, request = ScriptedTarget(5, lambda history: np.arange(5.0)), Request(np.array([1]), 2)
+    recorded = RecordedRun(target, request, "ar")
+    list(recorded)
+    assert build_trace(target, request, question, [recorded.run()]).title == title
+    assert build_trace(target, request, question, [recorded.run()], title="Mine").title == "Mine"
+
+
 def test_a_run_whose_model_rules_out_all_tokens_but_one_is_read_back(tmp_path):
     def one_token(history):
         scores = np.full(12, -np.inf)

@@ -281,6 +281,13 @@ def test_a14_the_cache_keeps_the_slots_of_the_file_in_every_layer(case: dict[str
     assert cache.prefix_length == case["expect_cache_len_after"]
 
 
+@pytest.mark.parametrize("path", [[], [1], [2], [1, 2], [1, 3], [2, 3], [1, 2, 5], [1, 3, 4]])
+def test_a_path_is_kept_wherever_its_first_gap_is(path: list[int]) -> None:
+    cache = filled_cache(4, 6)
+    cache.keep(np.array(path, np.int64))
+    assert kept_slots(cache) == [*range(5), *(4 + node for node in path)]
+
+
 def test_the_cache_keeps_prefix_and_path_of_any_tree() -> None:
     rng = random.Random(66)
     for _ in range(scaled(500, 10)):

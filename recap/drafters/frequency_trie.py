@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recap.jit import jit
-from recap.prediction_map import find_place
+from recap.prediction_map import TOKEN_BITS, find_place
 
 _ROOT = 0
-_TOKEN_BITS = 21
 _INITIAL_NODES = 4096
 #: What a window of an answer weighs beside one of the prompt.
 OUTPUT_WEIGHT = 1e-4
@@ -129,7 +128,7 @@ def _resized(arrays: TrieArrays, num_nodes: int, min_count: int) -> TrieArrays:
 @jit
 def find_child(arrays, node, token):
     """The child of `node` that carries `token`, or -1."""
-    key = (np.int64(node) << _TOKEN_BITS) | np.int64(token)
+    key = (np.int64(node) << TOKEN_BITS) | np.int64(token)
     return arrays.children[find_place(arrays.keys, key)]
 
 
@@ -137,7 +136,7 @@ def find_child(arrays, node, token):
 def _add_child(arrays, node, token):
     child = arrays.size[0]
     arrays.size[0] += 1
-    key = (np.int64(node) << _TOKEN_BITS) | np.int64(token)
+    key = (np.int64(node) << TOKEN_BITS) | np.int64(token)
     place = find_place(arrays.keys, key)
     arrays.keys[place] = key
     arrays.children[place] = child
