@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import gradio as gr
@@ -67,15 +68,18 @@ def add_endpoint(blocks: gr.Blocks, host: ModelHost) -> None:
         """
         try:
             checked = limits.check_question(question), limits.check_new_tokens(max_new_tokens)
-            opened = _open_base64(picture)
+            _check_base64(picture)
+            _check_method(method)
+            opened: Future[Picture | None] = Future()
             found: list[tuple[str, dict[str, Any], dict[str, Any]]] = []
 
             def job(target: Any, ticket: Ticket) -> None:
-                asked = (opened, *checked, method)
+                asked = (opened.result(), *checked, method)
                 found.append(call(target, _record, *asked, should_stop=lambda: ticket.should_stop))
 
-            _check_method(method)
             ticket = host.submit(job, Asker(_address(request), is_program=True), str(model))
+            # Opened only for who has a place: whoever calls too often must not cost more than a refusal.
+            _open_for(ticket, opened, picture)
             while not ticket.done.wait(_LOOK_SECONDS):
                 ticket.look_after()
         except RecapError as error:
@@ -108,13 +112,27 @@ def _check_method(method: str) -> None:
     parse_method(method)
 
 
-def _open_base64(picture: str) -> Picture | None:
-    if not picture:
-        return None
-    if not isinstance(picture, str) or len(picture) > 4 * MAX_PICTURE_BYTES // 3 + 4:
+def _check_base64(picture: object) -> None:
+    """What can be told of a picture without decoding anything. Raises InputError."""
+    if picture and (not isinstance(picture, str) or len(picture) > 4 * MAX_PICTURE_BYTES // 3 + 4):
         raise InputError(
             f"The picture must be a file of at most {MAX_PICTURE_BYTES // 1024**2} MB as base64 text."
         )
+
+
+def _open_for(ticket: Ticket, opened: Future[Picture | None], picture: str) -> None:
+    """Open a run's picture while it waits; one that cannot be opened gives its place back. Raises InputError."""
+    try:
+        opened.set_result(_open_base64(picture))
+    except BaseException as error:
+        opened.set_exception(error)  # the run may have begun, and waits for it
+        ticket.stop()
+        raise
+
+
+def _open_base64(picture: str) -> Picture | None:
+    if not picture:
+        return None
     try:
         data = base64.b64decode(picture, validate=True)
     except ValueError as error:  # also for letters beyond ASCII

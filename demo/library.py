@@ -92,6 +92,9 @@ class Lessons:
         """Reads the folder; a lesson that cannot be read is left out and logged, a missing folder is an empty one."""
         self._recorded = recorded
         self._lessons: dict[str, Lesson] = {}
+        #: What was told of each lesson that somebody opened, a refusal too: its trace is read once, not once a reader.
+        self._told: dict[str, dict[str, Any] | RecapError] = {}
+        self._lock = threading.Lock()
         names = {run["name"] for run in recorded.list()}
         for path in sorted(folder.glob("*.json")):
             try:
@@ -114,8 +117,19 @@ class Lessons:
         """
         if name not in self._lessons:
             raise LessonError("There is no lesson of that name; please choose one from the list.")
-        lesson = self._lessons[name]
-        check_lesson(lesson, self._recorded.trace(lesson.trace))
+        with self._lock:
+            if name not in self._told:
+                self._told[name] = self._check(self._lessons[name])
+        told = self._told[name]
+        if isinstance(told, RecapError):
+            raise told
+        return told
+
+    def _check(self, lesson: Lesson) -> dict[str, Any] | RecapError:
+        try:
+            check_lesson(lesson, self._recorded.trace(lesson.trace))
+        except RecapError as error:
+            return error
         return {"run": lesson.trace, "lesson": lesson_entry(lesson)}
 
 

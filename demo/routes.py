@@ -11,7 +11,9 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
+from gradio.route_utils import API_PREFIX
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -24,6 +26,18 @@ from demo.session import SessionStore
 from recap.errors import RecapError, TraceError
 from visualize.assets import player_script, player_style, plotly_script
 
+#: Addresses of gradio's own that this page has no use for: they would convert videos, poll, fetch, or write to the disk
+#: for anybody, outside the queue and its limits.
+CLOSED = (
+    "process_recording",
+    "dev/reload",
+    "component_server",
+    "proxy={rest:path}",
+    "deep_link",
+    "stream/{rest:path}",
+)
+#: Whole pages that are made at once, each for a second of a core; more wait, and hold no thread meanwhile.
+_PAGES = anyio.CapacityLimiter(2)
 STATIC = Path(__file__).parent / "static"
 _SCRIPT, _STYLE, _JSON = "text/javascript", "text/css", "application/json"
 #: The page's own files: how each is read, and its media type. No dot in the address: gradio's middleware would compress
@@ -64,7 +78,7 @@ def address(name: str) -> str:
 def make_routes(
     recorded: RecordedRuns, lessons: Lessons, sessions: SessionStore, host: ModelHost
 ) -> list[Route]:
-    """All addresses under /recap/."""
+    """All addresses under /recap/, and those of gradio's that are closed."""
 
     async def file(request: Request) -> Response:
         name = request.path_params["name"]
@@ -98,7 +112,11 @@ def make_routes(
             {"state": host.state, "sentence": host.status_sentence}, headers={"cache-control": "no-store"}
         )
 
+    async def closed(_: Request) -> Response:
+        return Response(status_code=404)
+
     return [
+        *(Route(f"{API_PREFIX}/{path}", closed, methods=["GET", "HEAD", "POST"]) for path in CLOSED),
         Route("/recap/files/{name}", file),
         Route("/recap/recorded/{name}/{form}", recorded_run),
         Route("/recap/runs/{key}/{form}", own_run),
@@ -124,7 +142,7 @@ async def _run_response(request: Request, run: KeptRun, name: str) -> Response:
     if form == "page":
         # As an attachment: what a trace holds is never opened on this page's own address.
         headers["content-disposition"] = f'attachment; filename="{name}.html"'
-        page = await anyio.to_thread.run_sync(run.page)
+        page = await anyio.to_thread.run_sync(run.page, limiter=_PAGES)
         return _gzipped(request, page, "text/html", headers)
     return _not_found(texts.RUN_NOT_FOUND)
 

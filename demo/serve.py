@@ -27,6 +27,8 @@ EXAMPLES_FOLDER = Path(__file__).resolve().parent.parent / "assets" / "examples"
 LESSONS_FOLDER = EXAMPLES_FOLDER.parent / "lessons"
 #: Room for a trace of a large model; pictures have a tighter limit of their own.
 MAX_UPLOAD_BYTES = 3 * MAX_PICTURE_BYTES
+#: Any request as a whole: one upload, or a call with a picture as base64, and what is written around them.
+MAX_REQUEST_BYTES = MAX_UPLOAD_BYTES + 1024**2
 
 
 def serve(host: str, port: int, loaders: Mapping[str, Loader], traces_folder: Path) -> None:
@@ -72,6 +74,7 @@ def serve(host: str, port: int, loaders: Mapping[str, Loader], traces_folder: Pa
         app_kwargs={
             "routes": make_routes(recorded, lessons, sessions, model_host),
             "lifespan": lifespan,
+            "max_body_size": MAX_REQUEST_BYTES,
             "docs_url": None,
             "redoc_url": None,
             "openapi_url": None,

@@ -179,12 +179,11 @@ def _make_target(model: Any, generation_config: GenerationConfig) -> Transformer
     )
     ends = generation_config.eos_token_id
     target.end_ids = frozenset() if ends is None else frozenset([ends] if isinstance(ends, int) else ends)
-    if model in _CACHEABILITY:
-        target.cacheability = _CACHEABILITY[model]
-    else:
-        if not family.has_pictures:
+    if target.cacheability.obstacle is None:  # which may change: attention can be chosen anew at any time
+        if model not in _CACHEABILITY:
             check_scores(target)
-        _CACHEABILITY[model] = target.cacheability
+            _CACHEABILITY[model] = target.cacheability
+        target.cacheability = _CACHEABILITY[model]
     return target
 
 

@@ -53,10 +53,21 @@ def fingerprint(target: TransformersTarget) -> Fingerprints:
     vocabulary = sorted(target.tokenizer.get_vocab().items())
     hashed = hashlib.sha256()
     for name, parameter in sorted(target.model.named_parameters()):
-        values = parameter.detach().flatten()[:_SAMPLED_VALUES].to(torch.bfloat16).cpu().contiguous()
         hashed.update(f"{name} {tuple(parameter.shape)} ".encode())
-        hashed.update(values.view(torch.int16).numpy().tobytes())
+        hashed.update(_first_values(target.model, name, parameter).view(torch.int16).numpy().tobytes())
     return Fingerprints(hashlib.sha256(json.dumps(vocabulary).encode()).hexdigest(), hashed.hexdigest())
+
+
+def _first_values(model: torch.nn.Module, name: str, parameter: torch.Tensor) -> torch.Tensor:
+    """A parameter's first values in bfloat16, also of one that waits in main memory or on the disk for want of room."""
+    if parameter.device.type == "meta":
+        from accelerate.utils import align_module_device  # there wherever such a model is
+
+        module_name, _, own_name = name.rpartition(".")
+        module = model.get_submodule(module_name)
+        with align_module_device(module, torch.device("cpu")):
+            return _first_values(model, name, getattr(module, own_name))
+    return parameter.detach().flatten()[:_SAMPLED_VALUES].to(torch.bfloat16).cpu().contiguous()
 
 
 def save_unigram(memories: Memories, path: Path | str, fingerprints: Fingerprints) -> None:

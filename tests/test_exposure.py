@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import http.server
 import io
 import re
 import socket
 import threading
 
+import gradio as gr
 import pytest
 from page_client import Visitor, scripted_page
+from page_runs import PageTarget
 from PIL import Image
 
 from demo import api, app, texts
 from demo.api import ENDPOINT
-from demo.fair_use import RUNS_A_MINUTE
+from demo.fair_use import MAX_RUNS_OF_ONE_PROGRAM, RUNS_A_MINUTE, Asker, RunLimiter
+from demo.host import ModelHost
+from demo.models import Models
 from recap.errors import InputError
 from recap.pictures import MAX_PICTURE_BYTES
 
@@ -54,6 +59,17 @@ def test_one_endpoint_is_public_by_its_name(visitor):
     assert offered["unnamed_endpoints"] == {}
     for path in ("/docs", "/redoc", "/openapi.json", "/monitoring", "/gradio_api/mcp/sse"):
         assert visitor.client.get(path).status_code in (403, 404), path
+
+
+def test_nothing_is_converted_polled_or_written_for_anybody_outside_the_queue(visitor):
+    video = {"video": ("a.mp4", b"video")}
+    assert visitor.client.post("/gradio_api/process_recording", files=video).status_code == 404
+    body = {"data": [], "component_id": 1, "fn_name": "x", "session_hash": "a"}
+    assert visitor.client.post("/gradio_api/component_server", json=body).status_code == 404
+    query = {"session_hash": visitor.session_hash}
+    for path in ("dev/reload", "proxy=http://127.0.0.1:9/x", "stream/a/b/c/playlist.m3u8"):
+        assert visitor.client.get(f"/gradio_api/{path}").status_code == 404, path
+    assert visitor.client.get("/gradio_api/deep_link", params=query).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -147,8 +163,63 @@ def test_a_picture_that_is_no_base64_is_one_sentence(visitor, picture):
 
 def test_a_picture_beyond_the_limit_is_refused_before_it_is_decoded(monkeypatch):
     monkeypatch.setattr(api.base64, "b64decode", lambda *_, **__: pytest.fail("decoded"))
-    with pytest.raises(InputError, match="at most 20 MB"):
-        api._open_base64("A" * (4 * MAX_PICTURE_BYTES // 3 + 5))
+    ask = endpoint(ModelHost(Models({"scripted": lambda _: PageTarget()})))
+    with pytest.raises(gr.Error, match="at most 20 MB"):
+        ask("A" * (4 * MAX_PICTURE_BYTES // 3 + 5), "What?", "ar", 2)
+
+
+def endpoint(host):
+    """The endpoint's function, as gradio is given it."""
+    given = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(api.gr, "api", lambda function, **_: given.append(function))
+        api.add_endpoint(contextlib.nullcontext(), host)
+    return given[0]
+
+
+def test_a_picture_is_opened_only_for_who_has_a_place(monkeypatch):
+    """Too many runs within a minute, two calls at a time, a page without a model: refused, and nothing decoded."""
+    picture = base64.b64encode(picture_bytes()).decode()
+    opened = []
+    real = api.open_picture
+    monkeypatch.setattr(api, "open_picture", lambda data: opened.append(data) or real(data))
+    host = ModelHost(Models({"scripted": lambda _: PageTarget()}), limiter=RunLimiter(2))
+    host.start()
+    ask = endpoint(host)
+    for _ in range(2):
+        assert ask(picture, "What?", "ar", 2)[0]
+    with pytest.raises(gr.Error, match="try again in"):
+        ask(picture, "What?", "ar", 2)
+    assert len(opened) == 2
+    with pytest.raises(gr.Error, match="without a model"):
+        endpoint(ModelHost(Models({})))(picture, "What?", "ar", 2)
+    busy = ModelHost(Models({"scripted": lambda _: PageTarget()}))  # not started: what is asked waits
+    for _ in range(MAX_RUNS_OF_ONE_PROGRAM):
+        busy.submit(lambda target, ticket: None, Asker("unknown", is_program=True))
+    with pytest.raises(gr.Error, match="wait for their answers"):
+        endpoint(busy)(picture, "What?", "ar", 2)
+    assert len(opened) == 2
+
+
+def test_a_picture_that_cannot_be_opened_gives_its_place_back_and_holds_nobody_up(monkeypatch):
+    """Also where the run has begun and waits for its picture."""
+    begun = threading.Event()
+    target = PageTarget()
+    host = ModelHost(Models({"scripted": lambda _: target}))
+
+    def open_late(data):
+        assert begun.wait(30)
+        raise InputError("This picture is broken.")
+
+    monkeypatch.setattr(api, "open_picture", open_late)
+    make = ModelHost._make
+    monkeypatch.setattr(ModelHost, "_make", lambda *args: begun.set() or make(*args))
+    host.start()
+    ask = endpoint(host)
+    for _ in range(3):
+        with pytest.raises(gr.Error, match="is broken"):
+            ask(base64.b64encode(b"x").decode(), "What?", "ar", 2)
+    assert ask("", "What?", "ar", 2)[0]
 
 
 def test_examples_that_are_not_there_and_visitors_without_a_session_get_a_sentence(visitor):
@@ -195,3 +266,14 @@ def test_a_program_that_calls_too_often_is_told_when_to_come_back(visitor):
 def test_an_upload_beyond_the_limit_is_refused(visitor):
     answer = visitor.client.post("/gradio_api/upload", files={"files": ("a.png", bytes(61 * 1024 * 1024))})
     assert answer.status_code == 413
+
+
+def test_no_request_is_larger_than_one_upload_in_whatever_form_it_comes(visitor):
+    """Many files at once, a call of another program, and one that does not tell its length."""
+    files = [("files", (f"{index}.png", bytes(16 * 1024 * 1024))) for index in range(4)]
+    assert visitor.client.post("/gradio_api/upload", files=files).status_code == 413
+    pieces = (b'{"data": ["', *(b"A" * 2**20 for _ in range(64)), b'"]}')
+    for address in ("/gradio_api/call/answer", "/gradio_api/queue/join", "/gradio_api/run/predict"):
+        headers = {"content-type": "application/json"}
+        assert visitor.client.post(address, content=b"".join(pieces), headers=headers).status_code == 413
+        assert visitor.client.post(address, content=iter(pieces), headers=headers).status_code == 413

@@ -10,17 +10,25 @@ import numpy as np
 import pytest
 import torch
 import transformers.models.smolvlm.processing_smolvlm as smolvlm_processing
-from family_models import FAMILIES, save_tiny, text_only
+from accelerate import dispatch_model
+from family_models import FAMILIES, metaspace_tokenizer, save_tiny, text_config, text_only
+from family_models import WORDS as TRAINING_WORDS
 from oracles import scaled
 from tiny_models import full_pass, library_greedy, picture
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers.processors import TemplateProcessing
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from recap.drafters import make_drafter
 from recap.engine import generate
 from recap.errors import InputError, ModelError
 from recap.events import Finished
 from recap.memory import Memories
+from recap.memory_io import fingerprint
 from recap.targets.base import Request
+from recap.targets.cacheability import inspect_cache
 from recap.targets.loading import load_target, warm_up
+from recap.targets.probe import check_scores
 from recap.targets.transformers_vlm import TransformersTarget
 from recap.tree import pack_tree
 
@@ -147,6 +155,72 @@ def test_typed_marks_stay_text(open_family: Any, name: str) -> None:
         assert run == library_greedy(target, asked)
 
 
+def test_marks_that_are_not_called_special_stay_text_where_a_user_types_them(tmp_path: Path) -> None:
+    """Qwen's `<tool_call>` and `</think>`; what else a tokenizer added (runs of spaces, words) is text anyway."""
+
+    def build() -> tuple[Any, Any]:
+        model, tokenizer = text_only("llama")
+        added = ["<tool_call>", "</think>", "[TOOL]", "   ", "zyx"]
+        tokenizer.add_tokens([AddedToken(token, special=False, normalized=False) for token in added])
+        return model, tokenizer
+
+    target = load_target(str(save_tiny(build, tmp_path)), device="cpu")
+    tokenizer = target.tokenizer
+    marks = set(tokenizer.convert_tokens_to_ids(["<tool_call>", "</think>", "[TOOL]"]))
+    for typed in (
+        "<tool_call>",
+        "a <tool_call>b</think></think> [TOOL]",
+        "<|im_end|> <tool_call>",
+        "<<tool_call>>",
+    ):
+        asked = target.build_request(None, typed, 8, [(typed, "fine")])
+        assert not marks & set(asked.prompt_ids.tolist())
+        assert tokenizer.decode(asked.prompt_ids).count(typed) == 2, "it reaches the model unchanged"
+    text = {"user": "three   spaces, zyx", "assistant": "so: </think> it is"}
+    spoken = [{"role": role, "content": text[role]} for role in ("user", "assistant", "user")]
+    own = tokenizer.apply_chat_template(spoken, add_generation_prompt=True, return_dict=True)["input_ids"]
+    asked = target.build_request(None, text["user"], 8, [(text["user"], text["assistant"])])
+    assert asked.prompt_ids.tolist() == own
+
+
+SPACED_TEMPLATE = (
+    "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:"
+)
+
+
+def tokenizer_that_knows_the_stand_in() -> Any:
+    """Byte-level, with a token for a space and the first byte of a private-use character, as real ones may have."""
+    bpe = Tokenizer(models.BPE())
+    bpe.pre_tokenizer, bpe.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=400, initial_alphabet=alphabet, show_progress=False)
+    bpe.train_from_iterator([" \ue000 \ue123 \uebcd"] * 9 + [TRAINING_WORDS] * 2, trainer)
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=bpe, eos_token="<|end|>", pad_token="<|pad|>")
+    assert "\u0120\u00ee" in tokenizer.get_vocab()
+    return tokenizer
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "sentencepiece"])
+def test_typed_marks_take_the_place_of_words_and_no_space_before_them_is_lost(
+    tmp_path: Path, kind: str
+) -> None:
+    def build() -> tuple[Any, Any]:
+        tokenizer = (
+            tokenizer_that_knows_the_stand_in() if kind == "byte-level" else metaspace_tokenizer(["<|end|>"])
+        )
+        tokenizer.chat_template = SPACED_TEMPLATE
+        config = text_config("llama", tokenizer, head_dim=8)
+        return AutoModelForCausalLM.from_config(AutoConfig.for_model(**config)), tokenizer
+
+    target = load_target(str(save_tiny(build, tmp_path)), device="cpu")
+    typed = ("Where <|end|> is it?", "<|end|>")
+    request = target.build_request(None, typed[0], 8, [typed, (typed[1], "fine")])
+    words = "user: {0}\nassistant: {1}\nuser: {1}\nassistant: fine\nuser: {0}\nassistant:".format(*typed)
+    read = b"".join(target.token_bytes(token) for token in request.prompt_ids.tolist()).decode()
+    assert read.lstrip(" ") == words
+    assert not any(target.is_special(token) for token in request.prompt_ids.tolist())
+
+
 @pytest.mark.parametrize("name", ["qwen3_vl", "llava_next", "smolvlm"])
 def test_image_attention_equals_the_librarys_own_weights(open_family: Any, name: str) -> None:
     target = open_family(name)
@@ -241,3 +315,104 @@ def test_a_model_without_a_chat_template_is_told_or_talks_in_lines(open_family: 
     request = base.build_request(None, "And now?", 8, TURNS)
     lines = [*TURNS[0], *TURNS[1], "And now?"]
     assert base.tokenizer.decode(request.prompt_ids) == "\n".join(lines)
+
+
+def test_a_base_model_reads_what_its_tokenizer_puts_before_every_text(tmp_path: Path) -> None:
+    def build() -> tuple[Any, Any]:
+        tokenizer = metaspace_tokenizer([])
+        begin = (tokenizer.bos_token, tokenizer.bos_token_id)
+        tokenizer.backend_tokenizer.post_processor = TemplateProcessing("<s> $A", special_tokens=[begin])
+        return AutoModelForCausalLM.from_config(
+            AutoConfig.for_model(**text_config("llama", tokenizer, head_dim=8))
+        ), tokenizer
+
+    target = load_target(str(save_tiny(build, tmp_path)), device="cpu")
+    own = target.tokenizer("Where is the star?")["input_ids"]
+    assert own[0] == target.tokenizer.bos_token_id
+    assert target.build_request(None, "Where is the star?", 8).prompt_ids.tolist() == own
+
+
+@pytest.mark.parametrize("name", ["qwen2_5_vl", "llava_next", "llama"])
+def test_attention_that_takes_no_mask_of_a_tree_is_refused_by_name(open_family: Any, name: str) -> None:
+    target = open_family(name)
+    model, text_model = target.model, target.family.text_model(target.model)
+    assert inspect_cache(model, text_model).obstacle is None
+    for attention in ("flash_attention_2", "flex_attention", "flash_attention_3"):
+        before, text_model.config._attn_implementation = text_model.config._attn_implementation, attention
+        try:
+            assert f"its attention ({attention}) takes no mask" in inspect_cache(model, text_model).obstacle
+        finally:
+            text_model.config._attn_implementation = before
+
+
+LONG_FACTORS = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4, "original_max_position_embeddings": 64}
+ROPES = {
+    "dynamic": {"rope_type": "dynamic", "rope_theta": 100.0, "factor": 4.0},
+    "longrope": {"rope_type": "longrope", "rope_theta": 100.0} | LONG_FACTORS,
+}
+
+
+@pytest.mark.parametrize("kind", list(ROPES))
+def test_positions_that_are_scaled_anew_by_the_length_are_no_obstacle_before_that(
+    tmp_path: Path, kind: str
+) -> None:
+    """A draft beyond the length would have turned the rows before it, and a table of positions all of them."""
+    room = 64 if kind == "dynamic" else 256
+    folder = save_tiny(
+        lambda: text_only("llama", rope_parameters=ROPES[kind], max_position_embeddings=room, head_dim=8),
+        tmp_path,
+    )
+    target = load_target(str(folder), dtype="float32", device="cpu")
+    request = target.build_request(None, "star", 12)
+    assert len(request.prompt_ids) + 12 + 9 <= 64
+    expected = library_greedy(target, request)
+    assert output_ids(target, "recap@8", request, None) == output_ids(target, "ar", request, None) == expected
+    if kind == "dynamic":  # its room ends there
+        return
+    long = target.build_request(None, "star " * 9, 40)
+    assert len(long.prompt_ids) < 64 < len(long.prompt_ids) + 40
+    with pytest.raises(ModelError, match="scaled anew beyond 64 tokens"):
+        output_ids(target, "recap@8", long, None)
+    assert output_ids(target, "ar", long, None) == library_greedy(target, long)
+
+
+def test_a_gpu_that_has_no_room_for_a_question_is_one_sentence(
+    open_family: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = open_family("llava")
+
+    def run_out(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    monkeypatch.setattr(type(target.family), "embed_prompt", run_out)
+    request = target.build_request(picture(0), "What is it?", 8)
+    with pytest.raises(ModelError, match=rf"no room for this question's {len(request.prompt_ids)} tokens"):
+        output_ids(target, "recap@8", request, None)
+
+
+def spread(model: Any, text_model: Any, folder: Path) -> Any:
+    """The model as `device_map="auto"` leaves one that does not fit: its last layers and its head wait elsewhere."""
+    name = next(name for name, module in model.named_modules() if module is text_model)
+    waiting = ("lm_head", f"{name}.layers.1", f"{name}.layers.2", f"{name}.norm")
+    places = {
+        module: "disk" if module.startswith(waiting) else "cpu"
+        for module in dict.fromkeys(key.rpartition(".")[0] for key in model.state_dict())
+    }
+    return dispatch_model(model, places, main_device="cpu", offload_dir=str(folder), force_hooks=True)
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen2_5_vl"])
+def test_a_model_that_is_spread_writes_the_same_text_and_has_the_same_fingerprint(
+    tmp_path: Path, name: str
+) -> None:
+    folder = save_tiny(FAMILIES[name], tmp_path / "model")
+    whole = load_target(str(folder), dtype="float32", device="cpu")
+    request = whole.build_request([picture(0)] if name in PICTURED else None, "Where is the star?", 24)
+    expected, ours = library_greedy(whole, request), fingerprint(whole)
+    model = spread(whole.model, whole.family.text_model(whole.model), tmp_path / "waiting")
+    assert any(parameter.is_meta for parameter in model.parameters())
+    target = TransformersTarget(name, model, whole.processor, whole.family, whole.environment)
+    check_scores(target)
+    for method in ("ar", "recap@8", "token_recycling"):
+        assert output_ids(target, method, request, None) == expected
+    assert fingerprint(target) == ours

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
+from typing import Any
 
 import httpx
 import huggingface_hub.errors as hub_errors
@@ -12,8 +14,9 @@ import torch
 import transformers
 from family_models import FAMILIES, save_tiny, text_only
 from safetensors.torch import load_file, save_file
+from tokenizers import AddedToken
 
-from recap.errors import ModelError
+from recap.errors import ModelError, NotEnoughMemoryError
 from recap.targets import checkpoints, loading
 from recap.targets.loading import load_target
 
@@ -52,7 +55,7 @@ def hub_error(kind: type[Exception], status: int) -> Exception:
 def test_what_the_hub_refuses(
     monkeypatch: pytest.MonkeyPatch, kind: type[Exception], status: int, said: str
 ) -> None:
-    def refuse(_: str) -> None:
+    def refuse(_: str, **options: bool) -> None:
         raise hub_error(kind, status)
 
     monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", refuse)
@@ -130,7 +133,7 @@ def test_this_machines_memory_is_read() -> None:
 def test_a_processor_that_needs_a_missing_package_names_it(
     llava_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(_: str) -> None:
+    def refuse(_: str, **options: bool) -> None:
         raise ImportError("Package `num2words` is required to run SmolVLM processor.\nInstall it.")
 
     monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", refuse)
@@ -162,3 +165,105 @@ def test_half_precision_passes_the_probe_of_text_models(tmp_path: Path) -> None:
     save_tiny(lambda: text_only("llama"), tmp_path)
     for dtype in ("float32", "bfloat16", "float16"):
         assert load_target(str(tmp_path), dtype, "cpu").cacheability.obstacle is None
+
+
+def altered(folder: Path, copy: Path, **settings: Any) -> Path:
+    """A copy of a model's folder with other settings in its config.json."""
+    shutil.copytree(folder, copy)
+    config = json.loads((copy / "config.json").read_text("utf-8"))
+    (copy / "config.json").write_text(json.dumps(config | settings), "utf-8")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def llama_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_tiny(lambda: text_only("llama"), tmp_path_factory.mktemp("llama"))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"hidden_size": 64},  # not that of the weights
+        {"num_attention_heads": 5},
+        {"rope_parameters": {"rope_type": "no such kind"}},
+        {"vocab_size": "many"},
+        {"hidden_act": "no such function"},
+        {"quantization_config": {"quant_method": "awq", "bits": 4}},
+        {"quantization_config": {"quant_method": "gptq", "bits": 4}},
+        {"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": True}},
+        {"quantization_config": {"quant_method": "compressed-tensors"}},
+        {"quantization_config": 4},
+    ],
+    ids=lambda settings: str(settings)[:60],
+)
+def test_a_folder_that_does_not_fit_or_needs_another_package_is_one_sentence(
+    llama_folder: Path, tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    folder = altered(llama_folder, tmp_path / "model", **settings)
+    assert str(folder) in told(str(folder), device="cpu")
+
+
+def test_code_that_a_checkpoint_brings_is_never_run_and_nobody_is_asked(
+    llama_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("asked at the terminal"))
+    auto_map = {"AutoConfig": "theirs.Config", "AutoModelForCausalLM": "theirs.Model"}
+    folder = altered(llama_folder, tmp_path / "model", model_type="theirs", auto_map=auto_map)
+    (folder / "theirs.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'w')", "utf-8")
+    told(str(folder), device="cpu")
+    known = altered(llama_folder, tmp_path / "known", auto_map=auto_map)
+    assert type(load_target(str(known), device="cpu").model).__name__ == "LlamaForCausalLM"
+    assert not (tmp_path / "was_run").exists()
+
+
+def test_memory_that_runs_out_while_loading_lets_other_models_make_room(
+    llama_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind in (torch.OutOfMemoryError, MemoryError):
+
+        def run_out(*_: Any, kind: type[Exception] = kind, **__: Any) -> None:
+            raise kind("CUDA out of memory. Tried to allocate 20.00 MiB.")
+
+        monkeypatch.setattr(transformers.LlamaForCausalLM, "to", run_out)
+        with pytest.raises(NotEnoughMemoryError, match=r"was used up while .* was loaded; free some"):
+            load_target(str(llama_folder), device="cpu")
+
+
+def test_weights_go_to_the_gpu_at_once_where_main_memory_cannot_hold_them_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(checkpoints, "available_memory", lambda: 14 * 10**9)
+    plain = transformers.LlamaConfig()
+    assert checkpoints.choose_placing(plain, 16 * 10**9, "cuda", True) == {"device_map": {"": "cuda"}}
+    assert checkpoints.choose_placing(plain, 8 * 10**9, "cuda", True) == {}
+    assert checkpoints.choose_placing(plain, 16 * 10**9, "cuda", False) == {"device_map": "auto"}
+    assert checkpoints.choose_placing(plain, 8 * 10**9, "cpu", True) == {}
+    quantized = transformers.LlamaConfig(quantization_config={"quant_method": "awq"})
+    assert checkpoints.choose_placing(quantized, 10**9, "cuda", True) == {"device_map": {"": "cuda"}}
+
+
+def test_quantised_weights_are_counted_as_their_files_are(tmp_path: Path) -> None:
+    config = transformers.LlamaConfig(quantization_config={"quant_method": "awq"})
+    (tmp_path / "model-1.safetensors").write_bytes(bytes(1000))
+    (tmp_path / "model-2.safetensors").write_bytes(bytes(500))
+    assert checkpoints.count_bytes(tmp_path, config, 10**6, torch.bfloat16) == 1500
+    assert checkpoints.count_bytes("owner/model", config, 10**6, torch.bfloat16) == 0
+    assert checkpoints.count_bytes(tmp_path, transformers.LlamaConfig(), 10**6, torch.bfloat16) == 2 * 10**6
+
+
+def test_an_end_token_that_only_the_configurations_class_names_is_a_word_here(
+    llama_folder: Path, tmp_path: Path
+) -> None:
+    """Llama's class says 2, Llama-3's vocabulary has a word there, and `generate` does not stop at it."""
+    folder = altered(llama_folder, tmp_path / "model", eos_token_id=2, pad_token_id=None)
+    target = load_target(str(folder), device="cpu")
+    tokenizer = target.tokenizer
+    assert tokenizer.decode([2]).strip()
+    assert 2 not in tokenizer.all_special_ids
+    assert target.end_ids == {tokenizer.eos_token_id}
+    stated = altered(llama_folder, tmp_path / "stated", eos_token_id=tokenizer.pad_token_id)
+    assert load_target(str(stated), device="cpu").end_ids == {tokenizer.eos_token_id, tokenizer.pad_token_id}
+    tokenizer.add_tokens([AddedToken("<|turn|>", special=False, normalized=False)])
+    own = altered(llama_folder, tmp_path / "own", eos_token_id=len(tokenizer) - 1)
+    tokenizer.save_pretrained(own)
+    assert load_target(str(own), device="cpu").end_ids == {tokenizer.eos_token_id, len(tokenizer) - 1}

@@ -9,22 +9,25 @@ import random
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from make_traces import make_trace
 from page_runs import PageTarget, Tab, make_page, without_clock, words
 
 from demo import host as host_module
+from demo import library, texts
 from demo import session as session_module
-from demo import texts
 from demo.runs import MAX_RECORDED_NODES, KeptRun
 from demo.session import SessionStore
 from recap.recording import RecordedRun, build_trace
 from recap.targets.base import Request
 from recap.targets.scripted import ScriptedTarget, random_scores
 from recap.trace_io import dump_trace, parse_trace
+from visualize.lessons import LessonError
 from visualize.payload import build_payload
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz?"
@@ -165,6 +168,25 @@ def test_runs_of_pages_that_are_gone_take_nobodys_place(picture, monkeypatch):
         return third
 
     assert asyncio.run(play())["status"]["kind"] == "done"
+
+
+def test_thirty_readers_of_a_lesson_cost_one_reading_of_its_run(monkeypatch):
+    """A class opens the same lesson in the same moment; a refusal is told as often, and costs no more."""
+    assets = Path(__file__).resolve().parent.parent / "assets"
+    read: list[Path] = []
+    real = library.load_trace
+    monkeypatch.setattr(library, "load_trace", lambda path: read.append(path) or real(path))
+    lessons = library.Lessons(assets / "lessons", library.RecordedRuns(assets / "traces"))
+    name = lessons.list()[0]["name"]
+    with ThreadPoolExecutor(30) as readers:
+        told = list(readers.map(lessons.get, [name] * 30))
+    assert told == [told[0]] * 30
+    assert len(read) == 1
+    monkeypatch.setattr(library, "load_trace", lambda path: read.append(path) or make_trace(3, num_tokens=4))
+    for _ in range(3):
+        with pytest.raises(LessonError):
+            lessons.get(lessons.list()[1]["name"])
+    assert len(read) == 2
 
 
 def test_visitors_without_a_session_share_nothing():

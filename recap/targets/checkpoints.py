@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from huggingface_hub import errors as hub_errors
@@ -91,13 +92,39 @@ def loading_problem(model: str, error: Exception) -> ModelError:
         )
     if is_any(ImportError):
         return ModelError(
-            f"The model {model!r} could not be loaded: its processor needs a package that is not installed "
+            f"The model {model!r} could not be loaded: it needs a package that is not installed "
             f"({_first_line(error)})."
+        )
+    if is_any(torch.OutOfMemoryError, MemoryError):
+        return NotEnoughMemoryError(
+            f"The memory was used up while the model {model!r} was loaded; free some, or choose a smaller model."
         )
     return ModelError(
         f"The model {model!r} could not be loaded ({_first_line(error)}); check the name, the folder's files and the "
         "network."
     )
+
+
+def count_bytes(source: str | Path, config: Any, num_parameters: int, dtype: torch.dtype) -> int:
+    """What the weights will take. Quantised ones take what their files take, which only a folder tells; else 0."""
+    if getattr(config, "quantization_config", None) is None:
+        return num_parameters * dtype.itemsize
+    files = Path(source).glob("*.safetensors") if isinstance(source, Path) else ()
+    return sum(file.stat().st_size for file in files)
+
+
+def choose_placing(config: Any, num_bytes: int, device: str, fits_device: bool) -> dict[str, Any]:
+    """Where `from_pretrained` is to put the weights; empty: into main memory, from where they are moved.
+
+    They go to the GPU at once where main memory cannot hold them meanwhile, and where they are quantised, as these are
+    often not to be moved later.
+    """
+    if not fits_device:
+        return {"device_map": "auto"}
+    is_quantized = getattr(config, "quantization_config", None) is not None
+    if device != "cpu" and (is_quantized or num_bytes > available_memory()):
+        return {"device_map": {"": device}}
+    return {}
 
 
 def check_memory(model: str, num_bytes: int, device: str, dtype: str, may_spread: bool = True) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own customary name
 
+from recap.targets.cacheability import turning_length
 from recap.targets.decoder import Decoded
 from recap.targets.kv_cache import TreeCache
 
@@ -25,21 +26,37 @@ MAX_FUSED_PARAMETERS = 200_000_000
 
 
 def is_fusible(text_model: torch.nn.Module) -> bool:
-    """Is it one of these families, in fp32 on a CPU, small, attending to the whole text, its MLP without biases."""
+    """Is it one of these families, in fp32 on a CPU, small, attending to the whole text, its MLP without biases.
+
+    And are its layers plain ones: neither quantised nor adapted, its rotary frequencies the same at every length.
+    """
     if type(text_model).__name__ not in _FUSIBLE_MODELS:
         return False
     config = text_model.config
-    weight = text_model.get_input_embeddings().weight
     layer = text_model.layers[0]
     unbiased = (layer.mlp.gate_proj, layer.mlp.up_proj, layer.mlp.down_proj)
+    products = [
+        module
+        for name, module in text_model.layers.named_modules()
+        if name.rpartition(".")[2].endswith("_proj")
+    ]
     return (
-        weight.device.type == "cpu"
-        and weight.dtype == torch.float32
+        is_plain(text_model)
+        and all(type(module) is torch.nn.Linear for module in products)
+        and turning_length(config) is None
         and sum(parameter.numel() for parameter in text_model.parameters()) <= MAX_FUSED_PARAMETERS
         and config.hidden_act == "silu"
         and set(getattr(config, "layer_types", None) or ["full_attention"]) == {"full_attention"}
         and (getattr(config, "layer_types", None) is not None or not getattr(config, "sliding_window", None))
         and all(projection.bias is None for projection in unbiased)
+    )
+
+
+def is_plain(module: torch.nn.Module) -> bool:
+    """Is every weight there, on a CPU and in fp32; of a spread model some wait elsewhere and are shown as `meta`."""
+    return all(
+        parameter.device.type == "cpu" and parameter.dtype == torch.float32
+        for parameter in module.parameters()
     )
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own customary name
 
-from recap.targets.fused_decoder import MAX_FUSED_PARAMETERS, pair_up
+from recap.targets.fused_decoder import MAX_FUSED_PARAMETERS, is_plain, pair_up
 
 #: Grids whose rotations are kept; a server meets many picture shapes, and one takes some kilobytes.
 _NUM_KEPT_GRIDS = 64
@@ -33,10 +33,9 @@ def is_fusible_tower(tower: torch.nn.Module | None) -> bool:
     """Is it Qwen2.5-VL's, in fp32 on a CPU, small, with every layer looking at the whole picture."""
     if type(tower).__name__ != "Qwen2_5_VisionTransformerPretrainedModel":
         return False
-    config, weight = tower.config, tower.patch_embed.proj.weight
+    config = tower.config
     return (
-        weight.device.type == "cpu"
-        and weight.dtype == torch.float32
+        is_plain(tower)
         and sum(parameter.numel() for parameter in tower.parameters()) <= MAX_FUSED_PARAMETERS
         and config.hidden_act == "silu"
         and set(config.fullatt_block_indexes) >= set(range(config.depth))

@@ -8,16 +8,17 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors import SafetensorError
 
 from recap.drafters import open_drafter
 from recap.engine import generate
-from recap.errors import ModelError
+from recap.errors import ModelError, RecapError
 from recap.events import Environment
 from recap.targets.checkpoints import (
     TEACHING_MODELS,
     check_memory,
     check_weights,
+    choose_placing,
+    count_bytes,
     find_source,
     loading_problem,
 )
@@ -50,6 +51,8 @@ _PICTURE_FAMILIES: dict[str, type[Family]] = {
     "idefics3": SmolVLMFamily,
     "smolvlm": SmolVLMFamily,
 }
+#: A checkpoint's own Python files are never run, and nobody is asked at the terminal whether they may be.
+_OWN_CODE = {"trust_remote_code": False}
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -73,7 +76,7 @@ def load_target(
     device, dtype = choose_dtype(device, dtype)
     source = find_source(model)
     try:
-        config = transformers.AutoConfig.from_pretrained(source)
+        config = transformers.AutoConfig.from_pretrained(source, **_OWN_CODE)
         family = find_family(config)
         if family is None:
             raise ModelError(
@@ -84,20 +87,21 @@ def load_target(
             check_weights(source)
         if family.has_pictures:
             model_class = transformers.AutoModelForImageTextToText
-            processor: Any = transformers.AutoProcessor.from_pretrained(source)
+            processor: Any = transformers.AutoProcessor.from_pretrained(source, **_OWN_CODE)
         else:
             model_class = transformers.AutoModelForCausalLM
-            processor = TextProcessor(transformers.AutoTokenizer.from_pretrained(source))
-        num_bytes = _count_parameters(model_class, config) * _DTYPES[dtype].itemsize
+            processor = TextProcessor(transformers.AutoTokenizer.from_pretrained(source, **_OWN_CODE))
+        num_bytes = count_bytes(source, config, _count_parameters(model_class, config), _DTYPES[dtype])
         fits_device = check_memory(model, num_bytes, device, dtype, may_spread)
-        placing = {} if fits_device else {"device_map": "auto"}
-        loaded = model_class.from_pretrained(source, dtype=_DTYPES[dtype], **placing)
-    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
-        raise loading_problem(model, error) from error
-    loaded = (loaded.to(device) if fits_device else loaded).eval()
-    target = TransformersTarget(model, loaded, processor, family, describe_environment(device, dtype))
-    if not family.has_pictures:
+        placing = choose_placing(config, num_bytes, device, fits_device)
+        loaded = model_class.from_pretrained(source, dtype=_DTYPES[dtype], **placing, **_OWN_CODE)
+        loaded = (loaded if placing else loaded.to(device)).eval()
+        target = TransformersTarget(model, loaded, processor, family, describe_environment(device, dtype))
         check_scores(target)
+    except RecapError:
+        raise
+    except Exception as error:  # files of others, and packages that they need, fail in any way
+        raise loading_problem(model, error) from error
     return target
 
 

@@ -14,8 +14,9 @@ from recap.tree import pack_tree
 if TYPE_CHECKING:
     from recap.targets.transformers_vlm import TransformersTarget
 
-#: Most that a score may differ, in standard deviations of the scores of its position.
-_TOLERANCES = {torch.float32: 1e-3, torch.bfloat16: 0.15, torch.float16: 0.05}
+#: Most that scores may differ in the root mean square, in standard deviations of the scores of their position. Not the
+#: largest difference: of 152,064 rounded scores one always lies far off.
+_TOLERANCES = {torch.float32: 1e-4, torch.bfloat16: 0.15, torch.float16: 0.05}
 
 
 def check_scores(target: TransformersTarget) -> None:
@@ -38,6 +39,7 @@ def check_scores(target: TransformersTarget) -> None:
     with torch.inference_mode():
         fresh = target.model(input_ids=text, use_cache=False).logits[0, -1].float().cpu().numpy()
     assert packed.all_scores is not None
-    difference = np.abs(packed.all_scores[2] - fresh).max() / max(float(fresh.std()), 1e-6)
+    rms = float(np.sqrt(np.square(packed.all_scores[2] - fresh).mean()))
+    difference = rms / max(float(fresh.std()), 1e-6)
     if not difference <= _TOLERANCES.get(target.model.dtype, 0.15):
         target.cacheability = Cacheability("a tree's scores are not those of the texts it stands for")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,6 @@ from recap.errors import InputError
 
 #: Stands for a user's words while the processor expands the template; a private-use character nobody types.
 _STAND_IN = "\ue0f1"
-#: For tokenizers without a chat template, as base models have: the turns, a line each.
-_PLAIN_TEMPLATE = "{{ messages | map(attribute='content') | join('\\n') }}"
 
 
 def build_prompt(
@@ -27,16 +26,18 @@ def build_prompt(
 
     The pictures stand in the first user turn, before its words. Words are tokenised by the processor within its
     template; words that hold a control mark of the model (`<|im_end|>`, `<image>`) are put in as plain text, so that
-    they cannot act as marks.
+    they cannot act as marks. What a user types cannot be a mark that the tokenizer added without calling it special
+    either (`<tool_call>`, `</think>`); in an answer these are the model's own, and the template may look for them.
 
     Raises:
         InputError: the processor has no chat template, or its template cannot hold this conversation.
     """
     turns = [text for pair in history for text in pair] + [question]
-    marks = sorted(
-        {_STAND_IN, *processor.tokenizer.all_special_tokens, *processor.tokenizer.get_added_vocab()}
-    )
-    is_marked = [any(mark in text for mark in marks) for text in turns]
+    special, unspecial = _find_marks(processor.tokenizer)
+    is_marked = [
+        any(mark in text for mark in (special if index % 2 else special | unspecial))
+        for index, text in enumerate(turns)
+    ]
     shown = [_STAND_IN if marked else text for text, marked in zip(turns, is_marked, strict=True)]
     try:
         inputs = dict(_apply_template(processor, images, shown))
@@ -46,9 +47,41 @@ def build_prompt(
         ) from error
     inputs.pop("attention_mask", None)
     if any(is_marked):
-        replacements = [text for text, marked in zip(turns, is_marked, strict=True) if marked]
+        replacements = [
+            [text] if index % 2 else _split_at(text, unspecial)
+            for index, text in enumerate(turns)
+            if is_marked[index]
+        ]
         _insert_plain_text(processor.tokenizer, inputs, replacements)
     return inputs
+
+
+def _find_marks(tokenizer: Any) -> tuple[set[str], set[str]]:
+    """The tokenizer's special tokens, our stand-in among them, and what it added without calling it special.
+
+    Of the latter only what stands in brackets: tokenizers add runs of spaces and words as well, which are text.
+    """
+    special = {_STAND_IN, *tokenizer.all_special_tokens}
+    unspecial = set()
+    for token in tokenizer.added_tokens_decoder.values():
+        text = str(token)
+        if token.special:
+            special.add(text)
+        elif len(text) > 1 and (text[0], text[-1]) in (("<", ">"), ("[", "]")):
+            unspecial.add(text)
+    return special, unspecial - special
+
+
+def _split_at(text: str, marks: set[str]) -> list[str]:
+    """A text in parts of which none holds a mark: each is cut behind its first character."""
+    if not marks:
+        return [text]
+    found = re.compile("|".join(re.escape(mark) for mark in sorted(marks, key=len, reverse=True)))
+    parts = [text]
+    while match := found.search(parts[-1]):
+        rest, cut = parts.pop(), match.start() + 1
+        parts += [rest[:cut], rest[cut:]]
+    return parts
 
 
 def _apply_template(
@@ -70,24 +103,38 @@ def _apply_template(
 
 
 class TextProcessor:
-    """A tokenizer in the place of a processor, for models without pictures."""
+    """A tokenizer in the place of a processor, for models without pictures.
+
+    Base models have no chat template: they are given the turns, a line each, as their tokenizer takes any text.
+    """
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
-        self.chat_template = tokenizer.chat_template or _PLAIN_TEMPLATE
+        self.chat_template = tokenizer.chat_template or ""
 
     def apply_chat_template(self, messages: list[dict[str, Any]], **options: Any) -> dict[str, torch.Tensor]:
-        """As the tokenizer's own, whose messages are strings; without a template the turns follow each other."""
+        """As the tokenizer's own, whose messages are strings."""
         spoken = [{"role": message["role"], "content": message["content"][0]["text"]} for message in messages]
-        return self.tokenizer.apply_chat_template(spoken, chat_template=self.chat_template, **options)
+        if self.chat_template:
+            return self.tokenizer.apply_chat_template(spoken, chat_template=self.chat_template, **options)
+        return self.tokenizer("\n".join(turn["content"] for turn in spoken), return_tensors="pt")
 
 
-def _insert_plain_text(tokenizer: Any, inputs: dict[str, torch.Tensor], replacements: list[str]) -> None:
-    """Replace each stand-in among `input_ids` by the ids of plain text; per-token inputs grow along."""
+def _insert_plain_text(
+    tokenizer: Any, inputs: dict[str, torch.Tensor], replacements: list[list[str]]
+) -> None:
+    """Replace each stand-in among `input_ids` by the ids of plain text, which comes in parts that are tokenised apart.
+
+    Per-token inputs grow along.
+    """
     ids = inputs["input_ids"][0].tolist()
-    # Inside a prompt a stand-in has no space before it, which some tokenizers add to a text of its own.
-    alone = tokenizer(_STAND_IN, add_special_tokens=False)["input_ids"]
-    stand_in = next(alone[start:] for start in range(len(alone)) if _find(ids, alone[start:]) is not None)
+
+    def ids_of(text: str, **options: bool) -> list[int]:
+        return tokenizer(text, add_special_tokens=False, **options)["input_ids"]
+
+    # Inside a text, as some tokenizers add a space to its beginning; a template's own space may be part of the token.
+    letter = len(ids_of("a"))
+    stand_ins = {space: ids_of(f"a{space}{_STAND_IN}")[letter:] for space in ("", " ")}
     num_tokens = len(ids)
     per_token = {
         name: value[0].tolist()
@@ -95,25 +142,29 @@ def _insert_plain_text(tokenizer: Any, inputs: dict[str, torch.Tensor], replacem
         if name != "input_ids" and value.ndim == 2 and tuple(value.shape) == (1, num_tokens)
     }
     end = 0
-    for text in replacements:
-        found = _find(ids[end:], stand_in)  # behind the last one, as what was typed may hold the stand-in too
-        assert found is not None, "every stand-in is found again"
-        start = end + found
-        # Behind the stand-in, the words are tokenised as in the middle of a text.
-        behind = tokenizer(_STAND_IN + text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
-        plain = behind[_find(behind, stand_in) + len(stand_in) :]
-        ids[start : start + len(stand_in)] = plain
+    for parts in replacements:
+        # Behind the last one, as what was typed may hold the stand-in too.
+        found = {space: _find(ids, stand_in, end) for space, stand_in in stand_ins.items()}
+        start, space = min((place, space) for space, place in found.items() if place is not None)
+        plain = []
+        for text in (space + parts[0], *parts[1:]):
+            # Behind the stand-in, the words are tokenised as in the middle of a text.
+            behind = ids_of(_STAND_IN + text, split_special_tokens=True)
+            plain += behind[_find(behind, stand_ins[""]) + len(stand_ins[""]) :]
+        old = slice(start, start + len(stand_ins[space]))
+        ids[old] = plain
         for values in per_token.values():
-            values[start : start + len(stand_in)] = [0] * len(plain)
+            values[old] = [0] * len(plain)
         end = start + len(plain)
     inputs["input_ids"] = torch.tensor([ids])
     for name, values in per_token.items():
         inputs[name] = torch.tensor([values], dtype=inputs[name].dtype)
 
 
-def _find(ids: list[int], part: list[int]) -> int | None:
-    """Where `part` first stands in `ids`."""
-    return next((i for i in range(len(ids) - len(part) + 1) if ids[i : i + len(part)] == part), None)
+def _find(ids: list[int], part: list[int], start: int = 0) -> int | None:
+    """Where `part` first stands in `ids`, from `start` on."""
+    ends = range(start, len(ids) - len(part) + 1)
+    return next((i for i in ends if ids[i : i + len(part)] == part), None)
 
 
 def token_byte_table(tokenizer: Any) -> tuple[dict[int, bytes], frozenset[int]]:

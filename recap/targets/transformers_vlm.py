@@ -81,19 +81,23 @@ class TransformersTarget:
         self.vocab_size = model.get_output_embeddings().weight.shape[0]
         config = model.config
         self.image_token_id: int | None = getattr(config, "image_token_id", None)
-        self.end_ids = frozenset().union(
-            *(
-                _id_set(getattr(owner, "eos_token_id", None))
-                for owner in (config, self.text_config, model.generation_config, self.tokenizer)
-            )
+        self._token_bytes, self._special_ids = (
+            token_byte_table(self.tokenizer) if self.tokenizer else ({}, frozenset())
+        )
+        configured = _id_set(*(getattr(owner, "eos_token_id", None) for owner in (config, self.text_config)))
+        # A configuration that names no end token has its class's own, which in this vocabulary may be a word.
+        words = (
+            self._token_bytes.keys()
+            - self._special_ids
+            - getattr(self.tokenizer, "added_tokens_decoder", {}).keys()
+        )
+        self.end_ids = (configured - words) | _id_set(
+            *(getattr(owner, "eos_token_id", None) for owner in (model.generation_config, self.tokenizer))
         )
         padding = _id_set(getattr(self.tokenizer, "pad_token_id", None), model.generation_config.pad_token_id)
         placeholders = _id_set(self.image_token_id, getattr(config, "video_token_id", None))
         # A padding id that also ends answers has to stay draftable.
         self.blocked_ids = (padding - self.end_ids) | placeholders
-        self._token_bytes, self._special_ids = (
-            token_byte_table(self.tokenizer) if self.tokenizer else ({}, frozenset())
-        )
 
     @cached_property
     def cost_curve(self) -> CostCurve:
@@ -181,7 +185,8 @@ class TransformersTarget:
         """Encode picture and prompt, and choose the first token. See `Target`.
 
         Raises:
-            ModelError: trees were asked for, and this model's cache cannot be cut and gathered for such a text.
+            ModelError: trees were asked for, and this model's cache cannot be cut and gathered for such a text; or the
+                GPU has no room for it.
         """
         obstacle = self.obstacle_for(request, max_tree_nodes)
         if obstacle and (want_prompt_rows or max_tree_nodes > 1):
@@ -189,9 +194,15 @@ class TransformersTarget:
                 f"The model {self.name!r} cannot check guesses, because {obstacle}; choose plain decoding "
                 "(the method ar)."
             )
-        if obstacle:
-            return PlainDecoding(self.model, request)
-        return TransformersDecoding(self, request, want_prompt_rows, max_tree_nodes)
+        try:
+            if obstacle:
+                return PlainDecoding(self.model, request)
+            return TransformersDecoding(self, request, want_prompt_rows, max_tree_nodes)
+        except torch.OutOfMemoryError as error:
+            raise ModelError(
+                f"The GPU has no room for this question's {len(request.prompt_ids)} tokens beside the model; choose a "
+                "smaller picture, or ask something shorter."
+            ) from error
 
 
 class TransformersDecoding:
