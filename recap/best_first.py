@@ -78,6 +78,9 @@ def best_first_search(
     open_order = np.empty(open_limit, np.float64)  # the higher, the sooner popped
     open_last = np.empty(open_limit, np.bool_)  # is it the last of its siblings
     heap = np.empty(max_nodes + 1, np.int32)  # of every family of siblings the first one left
+    heap_keys = np.empty(
+        max_nodes + 1, np.float64
+    )  # its order, beside it: through the path it took twice the time
     heap_size = 0
 
     row_ids = np.empty((MAX_SOURCES, ROW_WIDTH), np.int32)
@@ -152,7 +155,7 @@ def best_first_search(
             if num_open > first_open:
                 open_last[num_open - 1] = True
                 heap_size = _push(
-                    first_open, heap, heap_size, open_order, open_parent, open_rank, depths, paths
+                    first_open, heap, heap_keys, heap_size, open_order, open_parent, open_rank, depths, paths
                 )
         if heap_size == 0:
             break
@@ -164,7 +167,7 @@ def best_first_search(
             moved = heap[heap_size]
         else:
             moved = best + 1
-        _sift_down(moved, heap, heap_size, open_order, open_parent, open_rank, depths, paths)
+        _sift_down(moved, heap, heap_keys, heap_size, open_order, open_parent, open_rank, depths, paths)
         node = num_nodes
         num_nodes += 1
         parent = open_parent[best]
@@ -189,43 +192,54 @@ def best_first_search(
 
 
 @jit
-def _push(added, heap, heap_size, open_order, open_parent, open_rank, depths, paths):
+def _push(added, heap, keys, heap_size, open_order, open_parent, open_rank, depths, paths):
     """Put an open path into the heap; the new size is returned."""
     place = heap_size
+    key = open_order[added]
     while place > 0:
         above = (place - 1) // 2
-        if not _precedes(added, heap[above], open_order, open_parent, open_rank, depths, paths):
+        if key < keys[above] or (
+            key == keys[above]
+            and not _is_path_smaller(added, heap[above], open_parent, open_rank, depths, paths)
+        ):
             break
-        heap[place] = heap[above]
+        heap[place], keys[place] = heap[above], keys[above]
         place = above
-    heap[place] = added
+    heap[place], keys[place] = added, key
     return heap_size + 1
 
 
 @jit
-def _sift_down(moved, heap, heap_size, open_order, open_parent, open_rank, depths, paths):
+def _sift_down(moved, heap, keys, heap_size, open_order, open_parent, open_rank, depths, paths):
     """Replace the heap's first path by `moved`, which goes down to where it belongs."""
     place = 0
+    key = open_order[moved]
     while True:
         below = 2 * place + 1
         if below >= heap_size:
             break
-        if below + 1 < heap_size and _precedes(
-            heap[below + 1], heap[below], open_order, open_parent, open_rank, depths, paths
+        other = below + 1
+        if other < heap_size and (
+            keys[other] > keys[below]
+            or (
+                keys[other] == keys[below]
+                and _is_path_smaller(heap[other], heap[below], open_parent, open_rank, depths, paths)
+            )
         ):
-            below += 1
-        if not _precedes(heap[below], moved, open_order, open_parent, open_rank, depths, paths):
+            below = other
+        if keys[below] < key or (
+            keys[below] == key
+            and not _is_path_smaller(heap[below], moved, open_parent, open_rank, depths, paths)
+        ):
             break
-        heap[place] = heap[below]
+        heap[place], keys[place] = heap[below], keys[below]
         place = below
-    heap[place] = moved
+    heap[place], keys[place] = moved, key
 
 
 @jit
-def _precedes(a, b, open_order, open_parent, open_rank, depths, paths):
-    """Is open path `a` popped before `b`: higher order, then the lexicographically smaller rank path."""
-    if open_order[a] != open_order[b]:
-        return open_order[a] > open_order[b]
+def _is_path_smaller(a, b, open_parent, open_rank, depths, paths):
+    """Is the rank path of open path `a` lexicographically smaller than that of `b`: the rule among equal orders."""
     parent_a, parent_b = open_parent[a], open_parent[b]
     depth_a, depth_b = depths[parent_a], depths[parent_b]
     for level in range(min(depth_a, depth_b) + 1):
