@@ -48,16 +48,11 @@ KEEP_MEMORY_NOTE = (
     "U remembers, for each token, what the model predicted after it. It is yours alone, stays between your questions "
     "and makes later answers faster; it only proposes words, the model checks every one. G and C start empty each time."
 )
-TEACHING_MODEL_NOTES = {
-    "teaching-qwen": (
-        "This small model knows drawings like the examples (shapes, figures, charts, signs) and misreads photographs. "
-        "The method is the same on a large model."
-    ),
-    "teaching-llava": (
-        "This small model knows drawings of coloured shapes and misreads all other pictures. The method is the same "
-        "on a large model."
-    ),
-}
+TEACHING_MODEL_NOTES = dict.fromkeys(
+    ("teaching-qwen", "teaching-llava"),
+    "This small model knows drawings like the examples (shapes, figures, charts, signs) and misreads photographs. "
+    "The method is the same on a large model.",
+)
 PRIVACY_NOTE = (
     "Your picture and question stay on the machine that runs this page. The picture's file is deleted within two "
     "hours; memory U and your runs when you close or reload the page, or after an hour without use."
