@@ -32,7 +32,7 @@ class CostCurve(NamedTuple):
 
     Attributes:
         rows: rising row counts, the first one 1.
-        seconds: of a pass with so many rows, undisturbed (the fastest of several).
+        seconds: of a pass with so many rows, undisturbed (the lower quartile of several).
     """
 
     rows: tuple[int, ...]

@@ -329,7 +329,7 @@ def test_every_row_count_is_timed_on_passes_of_that_many_rows(monkeypatch: pytes
     monkeypatch.setattr(target, "score_histories", slow)
     curve = measure_pass_seconds(target, rows=(1, 4, 8), prefix_length=10, repeats=2)
     assert curve.rows == (1, 4, 8)
-    assert seen[1:] == [1, 4, 8] * 3
+    assert seen[1:] == [1, 1, 1, 4, 4, 4, 8, 8, 8] * 2
     assert all(seconds >= 0.01 * rows for rows, seconds in zip(curve.rows, curve.seconds, strict=True))
 
 

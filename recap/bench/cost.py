@@ -78,7 +78,7 @@ def to_markdown(report: dict[str, Any]) -> str:
     ratios = next(iter(report["ratios"].values()))
     header = ["prefix", *(f"{count} rows" for count in report["rows"]), *ratios]
     lines = [
-        f"Milliseconds of one pass, the fastest of several. {environment['device']}, {environment['dtype']}, "
+        f"Milliseconds of one pass, the lower quartile of several. {environment['device']}, {environment['dtype']}, "
         f"{environment['num_threads']} threads.",
         "",
         "| " + " | ".join(header) + " |",
