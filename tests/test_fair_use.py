@@ -17,6 +17,7 @@ from demo.limits import MAX_QUESTION_CHARACTERS, NEW_TOKENS_RANGE, NODES_RANGE
 from demo.models import Models
 from demo.opened_files import MAX_TRACE_BYTES
 from demo.runs import MAX_RECORDED_NODES
+from demo.serve import MAX_REQUEST_BYTES
 from recap.errors import InputError
 from recap.pictures import MAX_COSTLY_PIXELS, MAX_PICTURE_BYTES, MAX_PICTURE_PIXELS, MAX_PICTURE_SIDE
 from recap.pixels import MAX_MODEL_PIXELS
@@ -173,6 +174,7 @@ def test_what_the_readme_states_is_what_holds():
         NODES_RANGE[1],
         MAX_RECORDED_NODES,
         MAX_TRACE_BYTES / 1024**2,
+        MAX_REQUEST_BYTES / 1024**2,
         1,
         MAX_WAITING,
         MAX_WAITING * PROGRAMS_SHARE,
