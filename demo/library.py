@@ -122,7 +122,8 @@ class Lessons:
                 self._told[name] = self._check(self._lessons[name])
         told = self._told[name]
         if isinstance(told, RecapError):
-            raise told
+            # Without its traceback: each raising adds frames to those of all readers before.
+            raise told.with_traceback(None)
         return told
 
     def _check(self, lesson: Lesson) -> dict[str, Any] | RecapError:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from traceback import walk_tb
 from types import SimpleNamespace
 
 import pytest
@@ -29,7 +30,7 @@ from demo.routes import FILES, component_head, make_routes
 from demo.runs import keep_run
 from demo.session import SessionStore
 from demo.states import player_source
-from recap.errors import TraceError
+from recap.errors import RecapError, TraceError
 from recap.targets.loading import load_target, warm_up
 from recap.trace_io import save_trace
 
@@ -151,6 +152,15 @@ def test_a_lesson_that_cannot_be_given_is_one_sentence(client, name, words):
     answer = client.get(f"/recap/lessons/{name}")
     assert answer.status_code == 404
     assert words in answer.json()["sentence"]
+
+
+def test_a_refusal_that_is_kept_does_not_grow_with_its_readers(lessons):
+    depths = []
+    for _ in range(5):
+        with pytest.raises(RecapError) as refused:
+            lessons.get("far")
+        depths.append(len(list(walk_tb(refused.value.__traceback__))))
+    assert len(set(depths)) == 1
 
 
 def test_a_run_of_one_s_own_is_served_by_its_key_alone(client, sessions):
