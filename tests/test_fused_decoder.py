@@ -9,7 +9,7 @@ from tiny_models import picture, tiny_target
 from transformers import LlamaConfig, LlamaModel, MistralConfig, MistralModel, Qwen2Config, Qwen2Model
 
 from recap.targets.decoder import Decoder
-from recap.targets.fused_decoder import FusedDecoder, is_fusible
+from recap.targets.fused_decoder import FusedDecoder, fuse_head, is_fusible
 from recap.targets.image_attention import image_share
 from recap.targets.kv_cache import TreeCache, TreeMask
 from recap.targets.transformers_vlm import TransformersTarget
@@ -147,6 +147,26 @@ def test_what_the_fused_layers_do_not_know_is_left_to_the_library() -> None:
         assert not is_fusible(LlamaModel(config))
     assert not is_fusible(MistralModel(MistralConfig(**SMALL, sliding_window=8)))
     assert not is_fusible(torch.nn.Linear(2, 2))
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+@pytest.mark.parametrize("num_rows", [1, 16])
+def test_the_fused_head_scores_as_the_librarys(has_bias: bool, num_rows: int) -> None:
+    torch.manual_seed(0)
+    head = torch.nn.Linear(32, 50, bias=has_bias)
+    fused, hidden = fuse_head(head), torch.randn(num_rows, 32)
+    assert fused is not head
+    with torch.inference_mode():
+        torch.testing.assert_close(fused(hidden), head(hidden))
+
+
+def test_a_head_that_is_no_plain_product_is_left_to_the_library() -> None:
+    class Capped(torch.nn.Linear):
+        def forward(self, hidden: torch.Tensor) -> torch.Tensor:
+            return super().forward(hidden).tanh()
+
+    for head in (Capped(32, 50), torch.nn.Linear(32, 50).to(torch.bfloat16)):
+        assert fuse_head(head) is head
 
 
 def test_the_mask_of_a_pass_shows_the_prefix_and_the_ancestors_alone() -> None:

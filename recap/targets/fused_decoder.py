@@ -68,6 +68,20 @@ def pair_up(rows: torch.Tensor, head_dim: int) -> torch.Tensor:
     return rows.unflatten(0, (-1, 2, head_dim // 2)).transpose(1, 2).flatten(0, 2)
 
 
+def fuse_head(head: torch.nn.Module) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The vocabulary's scores [n, V] of hidden states [n, hidden_size], by a copy of the weights laid out [in, out].
+
+    A product of few rows takes half the time so. A head that is no plain linear layer is returned as it is.
+    """
+    if type(head) is not torch.nn.Linear or not is_plain(head):
+        return head
+    weight = head.weight.detach().t().contiguous()
+    if head.bias is None:
+        return lambda hidden: torch.mm(hidden, weight)
+    bias = head.bias.detach()
+    return lambda hidden: torch.addmm(bias, hidden, weight)
+
+
 class _Layer(NamedTuple):
     """Weights of one layer, [in, out] as the products take them."""
 

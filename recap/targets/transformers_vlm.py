@@ -27,7 +27,7 @@ from recap.targets.cost import (
 )
 from recap.targets.decoder import Decoder, layer_devices
 from recap.targets.family import Family
-from recap.targets.fused_decoder import FusedDecoder, is_fusible
+from recap.targets.fused_decoder import FusedDecoder, fuse_head, is_fusible
 from recap.targets.fused_vision import FusedVisionTower, is_fusible_tower
 from recap.targets.image_attention import image_share
 from recap.targets.kv_cache import TreeCache, TreeMask
@@ -71,14 +71,16 @@ class TransformersTarget:
         self.environment = environment
         self.text_config = model.config.get_text_config()
         text_model = family.text_model(model)
-        make_decoder = FusedDecoder if may_copy_weights and is_fusible(text_model) else Decoder
-        self.decoder = make_decoder(text_model, family.position_ids)
+        is_fused = may_copy_weights and is_fusible(text_model)
+        self.decoder = (FusedDecoder if is_fused else Decoder)(text_model, family.position_ids)
+        head = model.get_output_embeddings()
+        self.head = fuse_head(head) if is_fused else head
         visual = getattr(model.base_model, "visual", None)
         self.vision_tower = (
             FusedVisionTower(visual) if may_copy_weights and is_fusible_tower(visual) else None
         )
         self.cacheability = inspect_cache(model, text_model)
-        self.vocab_size = model.get_output_embeddings().weight.shape[0]
+        self.vocab_size = head.weight.shape[0]
         config = model.config
         self.image_token_id: int | None = getattr(config, "image_token_id", None)
         self._token_bytes, self._special_ids = (
@@ -213,7 +215,6 @@ class TransformersDecoding:
         self, target: TransformersTarget, request: Request, want_prompt_rows: bool, max_tree_nodes: int
     ) -> None:
         self._target = target
-        self._head = target.model.get_output_embeddings()
         # Asked for once: transformers looks for them anew each time, which would be felt in every pass.
         self._embed, self._device = target.model.get_input_embeddings(), target.device
         num_prompt = len(request.prompt_ids)
@@ -239,14 +240,14 @@ class TransformersDecoding:
         )
         self._cache.append(num_prompt)
         # The first token is scored alone, so that its rounding does not depend on who asks for prompt rows.
-        self.first_scores = score_positions(self._head(hidden[-1:]), want_all_scores=True)
+        self.first_scores = score_positions(target.head(hidden[-1:]), want_all_scores=True)
         eligible = np.flatnonzero(~np.isin(request.prompt_ids, list(target.blocked_ids)))
         self.prompt_row_ids = request.prompt_ids[eligible]
         self.prompt_rows = self._rows_at(hidden, eligible) if want_prompt_rows else None
 
     def _rows_at(self, hidden: torch.Tensor, positions: np.ndarray) -> PredictionRows:
         chunks = [
-            score_positions(self._head(hidden[torch.from_numpy(chunk).to(hidden.device)]))
+            score_positions(self._target.head(hidden[torch.from_numpy(chunk).to(hidden.device)]))
             for chunk in np.array_split(positions, max(1, -(-len(positions) // _ROWS_CHUNK)))
         ]
         return make_rows(
@@ -274,7 +275,7 @@ class TransformersDecoding:
             self._mask.fill(tree.parent_indices, prefix) if tree.num_draft_nodes else None,
             wants_query,
         )
-        scores = score_positions(self._head(hidden), want_all_scores)
+        scores = score_positions(target.head(hidden), want_all_scores)
         if "hidden_states" in want:
             scores = scores._replace(hidden_states=hidden.float().cpu().numpy())
         if wants_query:
