@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from traceback import walk_tb
 from types import SimpleNamespace
@@ -344,21 +345,25 @@ def tell(page, act, expected: str) -> None:
 
     Answers to earlier acts may still come in, so only a new and fitting one counts; a busy machine may try five times.
     """
+    from playwright.sync_api import TimeoutError as NotTold
+
     box = page.get_by_test_id("recap-status").locator("xpath=..")
-    seconds = []
+    tries = []
     for _ in range(5):
         before = box.get_attribute("data-act")
         started = time.perf_counter()
         act()
-        page.wait_for_function(
-            "([before, expected]) => { const box = document.querySelector('.recap-status');"
-            " return box.dataset.act !== before && box.innerText.includes(expected); }",
-            arg=[before, expected],
-        )
-        seconds.append(time.perf_counter() - started)
-        if seconds[-1] < 1:
+        with suppress(NotTold):
+            page.wait_for_function(
+                "([before, expected]) => { const box = document.querySelector('.recap-status');"
+                " return box.dataset.act !== before && box.innerText.includes(expected); }",
+                arg=[before, expected],
+                timeout=15_000,
+            )
+        tries.append((round(time.perf_counter() - started, 2), box.inner_text()))
+        if tries[-1][0] < 1:
             return
-    raise AssertionError(f"no answer within a second: {seconds}")
+    raise AssertionError(f"{expected!r} is not told within a second: {tries}")
 
 
 @pytest.mark.browser
@@ -434,8 +439,14 @@ def test_bad_input_gets_a_sentence_in_a_second_and_the_next_good_run_works(page,
     question.fill(good)
     page.click("#recap-settings button")
     new_tokens = page.locator("#recap-new-tokens input")
+    new_tokens.wait_for()
+    page.wait_for_function(  # parts that have just been made get their first values once more
+        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
+    )
     for number in ("0", "1000000", "2.5"):
         new_tokens.fill(number)
+        new_tokens.press("Tab")  # as people leave a field; what stands in it is what will be sent
+        assert new_tokens.input_value() == number
         tell(page, press, "1 to 512")
     assert value(page, "recap-speedup") == speedup
     new_tokens.fill("24")
