@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recap import metrics
-from recap.errors import InputError, RecapError
+from recap.command_line import check_writable, exit_code_of, write_json
+from recap.errors import InputError
 from recap.events import Iteration, Prefill, Run
 from recap.pictures import Picture, describe_picture, open_picture
 from recap.questions import check_question
@@ -30,15 +29,7 @@ MAX_NEW_TOKENS = 4096
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 2 for known errors, told in one sentence, 130 for Ctrl-C."""
     options = build_parser().parse_args(arguments)
-    try:
-        run(options)
-    except RecapError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        return 130
-    return 0
+    return exit_code_of(lambda: run(options))
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -68,7 +59,7 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int:
     """The command `run`. Raises RecapError for whatever the user can mend."""
     picture, question = _check_input(options)
     # Only now: torch and transformers take seconds to load, and a wrong file name should be told at once.
@@ -102,7 +93,7 @@ def run(options: argparse.Namespace) -> None:
     print(summary_line(method_run, ar_run))
     if options.json:
         figures = describe_run(method_run, ar_run, answer) | {"model": options.model}
-        options.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        write_json(figures, options.json)
     if options.trace:
         # Only here: a machine that measures may lack the library that writes traces.
         from recap.trace_io import save_trace
@@ -110,6 +101,7 @@ def run(options: argparse.Namespace) -> None:
         image_info = describe_picture(picture) if picture else None
         trace = build_trace(target, request, question, runs, image_info)
         save_trace(trace, options.trace)
+    return 0
 
 
 def summary_line(run_: Run, ar_run: Run) -> str:
@@ -156,11 +148,7 @@ def _check_input(options: argparse.Namespace) -> tuple[Picture | None, str]:
         raise InputError(
             f"The number of new tokens must be from 1 to {MAX_NEW_TOKENS}; got {options.max_new_tokens}."
         )
-    for path in (options.trace, options.json):
-        if path and not path.parent.is_dir():
-            raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
-        if path and path.is_dir():
-            raise InputError(f"{path} is a folder; name a file in it.")
+    check_writable([options.trace, options.json])
     if options.temperature is None and not (options.top_p is None and options.top_k is None):
         raise InputError("Greedy decoding draws nothing; give --temperature beside --top-p or --top-k.")
     if options.temperature is not None and options.trace:

@@ -463,3 +463,16 @@ def test_the_teaching_model_s_passes_replay_as_they_were(teaching_target):
     passes = build_report(traces)["passes"]
     assert passes["num_replayed"] == sum(len(trace.runs[0].iterations) for trace in traces)
     assert passes["same_tree"]["value"] == passes["same_accepted_length"]["value"] == 1.0
+
+
+def test_ctrl_c_is_told_and_leaves_no_report(tmp_path, monkeypatch, capsys):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    folder, out = tmp_path / "traces", tmp_path / "report.json"
+    folder.mkdir()
+    (folder / "0.json").touch()
+    monkeypatch.setattr(command_line, "load_trace", interrupted)
+    assert command_line.main([str(folder), "--json", str(out)]) == 130
+    assert capsys.readouterr().err.strip() == "Stopped."
+    assert not out.exists()

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from recap.bench import cost, gains, host, run_command, shapes
-from recap.bench.report_files import check_writable, write_report
+from recap.bench.report_files import write_report
 from recap.bench.shards import merge_reports, read_report
-from recap.errors import RecapError
+from recap.command_line import check_writable, exit_code_of, write_json
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 2 for known errors, told in one sentence, 130 for Ctrl-C."""
     options = build_parser().parse_args(arguments)
-    try:
-        return COMMANDS[options.command](options)
-    except RecapError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        return 130
+    return exit_code_of(lambda: COMMANDS[options.command](options))
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -53,7 +45,7 @@ def tell_figures(options: argparse.Namespace) -> int:
     check_writable([options.json])
     figures, table = FIGURE_COMMANDS[options.command].run_command(options)
     if options.json:
-        options.json.write_text(json.dumps(figures, indent=1) + "\n", "utf-8")
+        write_json(figures, options.json)
     print(table)
     return 0
 

@@ -22,11 +22,12 @@ from recap.bench.checkpoint import (
 from recap.bench.methods import PEERS
 from recap.bench.progress import Progress
 from recap.bench.report import REFERENCE, UnitResult, build_report
-from recap.bench.report_files import check_writable, write_markdown, write_report
+from recap.bench.report_files import write_markdown, write_report
 from recap.bench.runner import BenchRunner, BenchTarget, MeasuredUnit
 from recap.bench.settings import BenchSettings, ResetU
 from recap.bench.shards import Shard, parse_shard, take_shard
 from recap.bench.workload import Order, Workload, arrange, read_workload, select
+from recap.command_line import STOPPED, check_writable
 from recap.drafters import AUTO, METHODS
 from recap.errors import InputError
 from recap.pictures import describe_picture
@@ -147,7 +148,7 @@ def run_command(options: argparse.Namespace) -> int:
             "Stopped; the report covers the units measured so far. --resume goes on from here.",
             file=sys.stderr,
         )
-        exit_code = 130
+        exit_code = STOPPED
     environment = asdict(target.environment) | {"python_version": platform.python_version()}
     write_report(build_report(results, environment, described), options)
     if exit_code == 0:

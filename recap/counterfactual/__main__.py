@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from recap.bench.workload import read_workload, select
+from recap.command_line import check_writable, exit_code_of, write_json
 from recap.counterfactual.question import diagnose, single_report
 from recap.counterfactual.workload import LeftOut, diagnose_all, pair_pictures, pooled_report
-from recap.errors import InputError, RecapError
+from recap.errors import InputError
 from recap.pictures import open_picture
 from recap.targets.loading import load_target
 from recap.targets.transformers_vlm import TransformersTarget
@@ -21,16 +21,14 @@ from recap.targets.transformers_vlm import TransformersTarget
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code: 2 for known errors, told in one sentence, 130 for Ctrl-C."""
     options = build_parser().parse_args(arguments)
-    try:
-        _check(options)
-        report = _of_workload(options) if options.workload else _of_question(options)
-    except RecapError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("Stopped.", file=sys.stderr)
-        return 130
-    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    return exit_code_of(lambda: run(options))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read the answers again, write the report, and tell its main figures. Raises RecapError."""
+    _check(options)
+    report = _of_workload(options) if options.workload else _of_question(options)
+    write_json(report, options.json)
     print(summary(report))
     return 0
 
@@ -67,10 +65,7 @@ def _check(options: argparse.Namespace) -> None:
         options.workload and any(value is not None for value in one)
     ):
         raise InputError("Give --workload, or --image, --question and --other together.")
-    if not options.json.parent.is_dir():
-        raise InputError(f"The folder {options.json.parent} does not exist; make it first.")
-    if options.json.is_dir():
-        raise InputError(f"{options.json} is a folder; name a file in it.")
+    check_writable([options.json])
 
 
 def _of_question(options: argparse.Namespace) -> dict[str, Any]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from recap.errors import InputError, RecapError
+from recap.command_line import check_writable, exit_code_of, write_json
+from recap.errors import InputError
 from recap.replay.report import build_report
 from recap.trace_io import load_trace
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; returns the exit code, 2 for known errors, told in one sentence."""
+    """Run the command line; returns the exit code: 2 for known errors, told in one sentence, 130 for Ctrl-C."""
     parser = argparse.ArgumentParser(
         prog="python -m recap.replay",
         description="What recorded runs tell without a model. `python -m visualize OUT -o FILE.html` draws it.",
@@ -24,17 +24,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--run", help="name of the run to replay; by default the first with memories")
     parser.add_argument("--json", type=Path, required=True, help="where the report goes")
     options = parser.parse_args(arguments)
-    try:
-        paths = _trace_paths(options.traces)
-        if not options.json.parent.is_dir():
-            raise InputError(f"The folder {options.json.parent} does not exist; make it first.")
-        if options.json.is_dir():
-            raise InputError(f"{options.json} is a folder; name a file in it.")
-        report = build_report([load_trace(path) for path in paths], options.run)
-    except RecapError as error:
-        print(error, file=sys.stderr)
-        return 2
-    options.json.write_text(json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    return exit_code_of(lambda: run(options))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Replay the traces, write the report, and tell its main figures. Raises RecapError."""
+    check_writable([options.json])
+    report = build_report([load_trace(path) for path in _trace_paths(options.traces)], options.run)
+    write_json(report, options.json)
     print(summary(report))
     return 0
 

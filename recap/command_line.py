@@ -1,0 +1,39 @@
+"""What the library's command lines share: exit codes, and outputs that are checked before the work begins."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from recap.errors import InputError, RecapError
+
+KNOWN_ERROR, STOPPED = 2, 130
+
+
+def exit_code_of(command: Callable[[], int]) -> int:
+    """Run a command; its own exit code, or 2 for an error that has a sentence, which is told, or 130 for Ctrl-C."""
+    try:
+        return command()
+    except RecapError as error:
+        print(error, file=sys.stderr)
+        return KNOWN_ERROR
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return STOPPED
+
+
+def check_writable(paths: Iterable[Path | None]) -> None:
+    """A report that cannot be written must be known before an hour of work, not after it. Raises InputError."""
+    for path in paths:
+        if path and not path.parent.is_dir():
+            raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
+        if path and path.is_dir():
+            raise InputError(f"{path} is a folder; name a file in it.")
+
+
+def write_json(value: Any, path: Path) -> None:
+    """Write a report; NaN and infinity, which JSON does not know, are a fault of ours and raise ValueError."""
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
