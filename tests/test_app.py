@@ -411,6 +411,10 @@ def test_the_address_follows_and_opens_the_same_place(page, address):
     assert page.get_by_test_id("recap-choice").input_value() == "second"
     page.get_by_test_id("recap-choice").select_option("first")
     page.wait_for_url("**/?run=first*")
+    page.goto(f"{address}?step=4")  # of the run that the page opens with
+    page.get_by_test_id("recap-tree").locator(".main-svg").first.wait_for()
+    assert pass_index(page) == 4
+    assert page.get_by_test_id("recap-choice").input_value() == "first"
 
 
 @pytest.mark.browser

@@ -161,7 +161,8 @@ window.RecapPage = (function () {
     page.texts = props.value;
     const query = new URLSearchParams(window.location.search);
     const names = props.value.recorded;
-    const named = names.includes(query.get("run"));
+    const asked = query.get("run") ?? names[0]; // an address may name a pass alone
+    const named = names.includes(asked);
     const where = {};
     for (const part of PLACE) {
       const number = Number.parseInt(query.get(part), 10);
@@ -170,7 +171,7 @@ window.RecapPage = (function () {
     if (named && query.get("method")) where.run = query.get("method");
     if (named && query.get("view") === "compare") where.view = "compare";
     if (props.value.lessons.includes(query.get("lesson"))) openLesson(query.get("lesson"), Number.parseInt(query.get("part"), 10) || 1);
-    else if (names.length) openRecorded(named ? query.get("run") : names[0], where);
+    else if (names.length) openRecorded(named ? asked : names[0], where);
     else mount(null, {}, props.value.empty);
     watch("value", () => {
       const value = props.value || {};
