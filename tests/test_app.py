@@ -238,8 +238,8 @@ def test_a_report_is_opened_as_plots_and_a_broken_one_is_one_sentence(
     payload = client.get(f"/{source['url']}/payload").json()
     assert payload["kind"] == "report"
     assert [figure["caption"] for figure in payload["figures"]][:2] == [
+        "Speedup over the whole workload",
         "Speedup by topic",
-        "Acceptance length",
     ]
     assert "paper's numbers" in payload["facts"]
     assert client.get(f"/{source['url']}/trace").json() == report

@@ -6,12 +6,22 @@ import copy
 import json
 import random
 import re
+from collections import defaultdict
 from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
+from player_page import assert_quiet, open_page
+from test_counterfactual_pooled import random_diagnosed
 from test_replay import random_traces
 from toy_bench import toy_report
 
+from recap.counterfactual.question import single_report
+from recap.counterfactual.workload import LeftOut, Question, pooled_report
 from recap.errors import TraceError
 from recap.replay.report import build_report
 from visualize import __main__ as command_line
@@ -22,10 +32,22 @@ from visualize.bench_figures import (
     growth_figure,
     latency_figure,
     speedup_by_topic_figure,
+    speedup_figure,
     stage_figure,
 )
-from visualize.replay_figures import coverage_recall_figure, matched_length_figure
-from visualize.report_page import read_report, report_page
+from visualize.counterfactual_figures import (
+    change_rate_figure,
+    dependence_figure,
+    relative_support_figure,
+    swapped_rows_figure,
+)
+from visualize.replay_figures import (
+    coverage_recall_figure,
+    matched_length_figure,
+    rule_recall_figure,
+    suffix_figure,
+)
+from visualize.report_page import parse_report, read_report, report_page, report_payload
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +65,86 @@ def replay():
     return json.loads(json.dumps(report, allow_nan=False))
 
 
+@pytest.fixture(scope="module")
+def pictures():
+    """Counterfactual reports by kind: of one question with an answer of many passes, and of a workload."""
+    rng, target = random.Random(4), SimpleNamespace(name="toy")
+    diagnosed = [random_diagnosed(rng, topic, f"{topic}{i // 2}") for topic in "ab" for i in range(12)]
+    roots = tuple(root for one in diagnosed for root in one.diagnosis.roots)
+    questions = [
+        Question(str(i), one.topic, "?", Path(one.picture), Path("x")) for i, one in enumerate(diagnosed)
+    ]
+    one = replace(diagnosed[0].diagnosis, question="What <b>is</b> it?", num_passes=999, roots=roots)
+    left_out = (questions[0]._replace(id="z"), LeftOut("z", "too short"))
+    many = [*zip(questions, diagnosed, strict=True), left_out]
+    reports = {"one": single_report(target, one), "many": pooled_report(target, many)}
+    return json.loads(json.dumps(reports, allow_nan=False))
+
+
 def traces_of(figure):
     return {trace["name"]: trace for trace in figure.to_plotly_json()["data"]}
+
+
+def test_overall_speedups_are_the_means_of_the_units_ratios_highest_first(bench):
+    report = copy.deepcopy(bench)
+    report["methods"]["recap"] = report["methods"].pop("recap@16")
+    report["methods"]["hf_greedy"] = {"overall": dict.fromkeys(bench["methods"]["ar"]["overall"])}  # failed
+    ratios = defaultdict(list)
+    for unit in bench["units"]:
+        ratios[{"recap@16": "recap"}.get(unit["method"], unit["method"])].append(unit)
+    del ratios["ar"]
+    figure = speedup_figure(report)
+    ours, paper = figure.to_plotly_json()["data"]
+    order = sorted(ratios, key=lambda name: -fmean(unit["ratio"] for unit in ratios[name]))
+    assert list(ours["y"]) == order
+    for place, name in enumerate(order):
+        values = [unit["ratio"] for unit in ratios[name]]
+        assert ours["x"][place] == pytest.approx(fmean(values))
+        low, high = np.percentile(values, [10, 90])
+        assert ours["x"][place] + ours["error_x"]["array"][place] == pytest.approx(max(high, fmean(values)))
+        assert ours["x"][place] - ours["error_x"]["arrayminus"][place] == pytest.approx(
+            min(low, fmean(values))
+        )
+        tau = fmean(unit["acceptance_length"] for unit in ratios[name] if unit["passes"])
+        same = fmean(unit["identical"] for unit in ratios[name])
+        assert f"τ {tau:.2f}<br>same text in {same:.1%}" in ours["hovertext"][place]
+    assert (list(paper["x"]), list(paper["y"])) == ([1.89], ["recap"])
+    (line,) = figure.layout.shapes
+    assert (line.x0, line.x1, line.name) == (1, 1, "plain decoding, ar")
+    assert figure.layout.yaxis.autorange == "reversed"  # the first one on top
+
+
+def test_plain_decoding_alone_has_no_speedup_to_draw(bench):
+    report = copy.deepcopy(bench)
+    report["methods"] = {"ar": bench["methods"]["ar"]}
+    captions = [figure["caption"] for figure in report_payload(report)["figures"]]
+    assert "Speedup over the whole workload" not in captions
+    assert "Acceptance length" in captions
+
+
+def test_an_outside_peer_that_tells_no_passes_is_drawn_and_said_to_tell_none(bench):
+    report = copy.deepcopy(bench)
+    report["methods"]["recap@16"]["overall"] |= {"acceptance_length": None, "identical_to_ar": None}
+    (ours,) = speedup_figure(report).to_plotly_json()["data"]
+    told = ours["hovertext"][list(ours["y"]).index("recap@16")]
+    assert "τ not told" in told
+    assert "same text not compared" in told
+
+
+def test_fifty_six_methods_look_different_and_the_first_ones_as_ever(bench):
+    report = copy.deepcopy(bench)
+    method = report["methods"].pop("recap@16")
+    units = [unit for unit in report["units"] if unit["method"] == "recap@16"]
+    report["methods"] = {f"m{place}": method for place in range(56)}
+    report["units"] = [unit | {"method": name} for name in report["methods"] for unit in units]
+    bars = [trace["marker"] for name, trace in traces_of(speedup_by_topic_figure(report)).items()]
+    looks = [(marker["color"], marker["pattern"]["shape"]) for marker in bars]
+    assert len(set(looks)) == len(looks) == 56
+    assert [shape for _, shape in looks[:28]] == [shape for shape in ("", "/", ".", "x") for _ in range(7)]
+    for figure in (latency_figure(report), growth_figure(report)):
+        lines = [(trace["line"]["color"], trace["line"]["dash"]) for trace in traces_of(figure).values()]
+        assert len(set(lines)) == 56
+        assert [dash for _, dash in lines[:28:7]] == ["solid", "dash", "dot", "dashdot"]
 
 
 def test_speedup_bars_are_the_topics_means_with_their_percentiles(bench):
@@ -158,6 +258,118 @@ def test_matched_lengths_are_the_report_s(replay):
     assert dict(zip(paper["x"], paper["y"], strict=True))["U"] == pytest.approx(0.454)
 
 
+def test_the_suffix_s_gain_is_the_report_s_and_the_paper_s_mean_stands_beside(replay):
+    ours, paper = suffix_figure(replay).to_plotly_json()["data"]
+    figures = [replay["prompt_seeded"]["suffix"][name] for name in ("fusion", "fusion_and_suffix", "gain")]
+    assert list(ours["y"]) == [f["value"] for f in figures]
+    for place, f in enumerate(figures):
+        assert ours["y"][place] + ours["error_y"]["array"][place] == pytest.approx(f["high"])
+        assert ours["y"][place] - ours["error_y"]["arrayminus"][place] == pytest.approx(f["low"])
+    assert ours["y"][1] - ours["y"][0] == pytest.approx(ours["y"][2])
+    assert list(paper["x"]) == list(ours["x"])
+    assert list(paper["y"]) == pytest.approx([0.91125, 1.0325, 0.12125])
+
+
+def test_rules_are_compared_with_fixed_priors_in_points(replay):
+    ours, paper = rule_recall_figure(replay).to_plotly_json()["data"]
+    rules = replay["prompt_seeded"]["rules"]
+    assert set(ours["x"]) == set(rules) - {"U", "U+C back-off", "no-confidence"}
+    fixed = rules["no-confidence"]["all_query_recall_at_8"]["value"]
+    for place, name in enumerate(ours["x"]):
+        recall = rules[name]["all_query_recall_at_8"]["value"]
+        assert ours["y"][place] == pytest.approx(100 * (recall - fixed))
+        low = ours["y"][place] - ours["error_y"]["arrayminus"][place]
+        assert low == pytest.approx(100 * rules[name]["over_no_confidence"]["low"])
+    values = dict(zip(paper["x"], paper["y"], strict=True))
+    assert values["hard-gate"] == pytest.approx(-1.1425)
+    assert values["U+C+G back-off"] == pytest.approx(0.235)
+
+
+@pytest.mark.parametrize(
+    ("draw", "name", "scale", "paper"),
+    [
+        (change_rate_figure, "change_rate", 100, [34.9, 12.4]),
+        (dependence_figure, "dependence", 1, [0.62, 0.198]),
+    ],
+)
+def test_roots_are_drawn_by_accepted_length(pictures, draw, name, scale, paper):
+    of_one = {
+        "change_rate": lambda root: root["changes_with_mean"] or root["changes_with_other"],
+        "dependence": lambda root: root["dependence"],
+    }[name]
+    groups = defaultdict(list)
+    for root in pictures["one"]["roots"]:
+        groups[min(root["num_accepted"], 5)].append(of_one(root))
+    bars, diamonds = draw(pictures["one"]).to_plotly_json()["data"]
+    assert list(bars["x"]) == ["0", "1", "2", "3", "4", "5+"]
+    assert list(bars["y"]) == pytest.approx([scale * fmean(groups[length]) for length in range(6)])
+    assert list(bars["customdata"]) == [len(groups[length]) for length in range(6)]
+    assert not bars["error_y"]["visible"]  # one question has no interval
+    assert (list(diamonds["x"]), list(diamonds["y"])) == (["0", "5+"], paper)
+    bars, _ = draw(pictures["many"]).to_plotly_json()["data"]
+    for place, group in enumerate(pictures["many"]["by_accepted_length"].values()):
+        assert bars["y"][place] == pytest.approx(scale * group[name]["value"])
+        high = bars["y"][place] + bars["error_y"]["array"][place]
+        assert high == pytest.approx(scale * group[name]["high"])
+
+
+def test_lengths_that_no_pass_had_are_left_out(pictures):
+    report = copy.deepcopy(pictures["one"])
+    report["by_accepted_length"]["3"] = {"num_roots": 0, "change_rate": None, "dependence": None}
+    report["by_accepted_length"]["5+"] = {"num_roots": 0, "change_rate": None, "dependence": None}
+    bars, diamonds = change_rate_figure(report).to_plotly_json()["data"]
+    assert list(bars["x"]) == ["0", "1", "2", "4"]
+    assert list(diamonds["x"]) == ["0"]
+
+
+@pytest.mark.parametrize("kind", ["one", "many"])
+def test_rows_of_both_pictures_stand_side_by_side(pictures, kind):
+    rows = pictures[kind]["row_pictures"]
+    covered = [name for name in rows if rows[name]["num_states"]]
+    traces = list(traces_of(swapped_rows_figure(pictures[kind])).values())
+    assert len(traces) == 2
+    for trace, picture in zip(traces, ("matching", "swapped"), strict=True):
+        assert [label.split()[0] for label in trace["x"]] == covered
+        for place, name in enumerate(covered):
+            recall = rows[name][picture]
+            value = recall["value"] if kind == "many" else recall
+            assert trace["y"][place] == pytest.approx(100 * value)
+            if kind == "many":
+                high = trace["y"][place] + trace["error_y"]["array"][place]
+                assert high == pytest.approx(100 * recall["high"])
+
+
+def test_support_and_gain_are_those_of_the_quintiles(pictures):
+    eligible = [root for root in pictures["one"]["roots"] if root["contextual_support"] is not None]
+    eligible.sort(key=lambda root: root["contextual_support"] - root["token_support"])
+    parts = np.array_split(np.arange(len(eligible)), 5)
+    (points,) = relative_support_figure(pictures["one"]).to_plotly_json()["data"]
+    gains = [fmean(eligible[i]["contextual_gain"] for i in part) for part in parts]
+    assert list(points["y"]) == pytest.approx(gains)
+    shares = [
+        fmean(
+            np.exp(eligible[i]["contextual_support"])
+            / (np.exp(eligible[i]["contextual_support"]) + np.exp(eligible[i]["token_support"]))
+            for i in part
+        )
+        for part in parts
+    ]
+    assert list(points["x"]) == pytest.approx([100 * share for share in shares])
+    few = pictures["one"] | {"by_relative_support": []}
+    assert not relative_support_figure(few).data
+    assert len(report_payload(few)["figures"]) == len(report_payload(pictures["one"])["figures"]) - 1
+
+
+def test_what_was_read_is_said_in_a_sentence(pictures):
+    one, many = report_payload(pictures["one"])["facts"], report_payload(pictures["many"])["facts"]
+    num_roots = len(pictures["one"]["roots"])
+    assert f"“What <b>is</b> it?”: {num_roots} of 999 passes" in one
+    assert "<b>" not in report_page(pictures["one"]).split("</h1>")[1].split("<figure>")[0]
+    questions = pictures["many"]["questions"]
+    assert f"{len(questions)} questions about {len({q['image'] for q in questions})} pictures" in many
+    assert "Questions left out: 1." in many
+
+
 def test_one_picture_draws_no_interval():
     report = build_report(random_traces(random.Random(2), "recap@20", 1))
     assert not coverage_recall_figure(report).data[0].error_x.visible
@@ -171,11 +383,11 @@ def test_a_page_holds_everything_and_shows_names_as_they_are(bench):
     assert "<b>:X" not in page
     assert not re.search(r'(?:src|href)="(?!data:)', page.replace(plotly_script(), ""))
     payload = re.search(r'id="figures">(.*?)</script>', page).group(1)
-    assert len(json.loads(payload)) == page.count("<figure>") == 5
+    assert len(json.loads(payload)) == page.count("<figure>") == 6
 
 
-def test_a_report_becomes_a_page_by_the_command(bench, replay, tmp_path, capsys):
-    for name, report in (("bench", bench), ("replay", replay)):
+def test_a_report_becomes_a_page_by_the_command(bench, replay, pictures, tmp_path, capsys):
+    for name, report in {"bench": bench, "replay": replay, **pictures}.items():
         path, out = tmp_path / f"{name}.json", tmp_path / f"{name}.html"
         path.write_text(json.dumps(report), "utf-8")
         assert command_line.main([str(path), "-o", str(out)]) == 0
@@ -194,3 +406,77 @@ def test_a_report_that_is_not_whole_is_one_sentence_and_other_files_are_no_repor
     assert read_report(tmp_path / "a.json") is None
     assert read_report(tmp_path / "b.json") is None
     assert read_report(tmp_path / "missing.json") is None
+
+
+def test_reports_of_other_kinds_that_are_not_whole_are_one_sentence(replay, pictures):
+    needed = {
+        "one": (
+            "model",
+            "question",
+            "num_passes",
+            "by_accepted_length",
+            "by_relative_support",
+            "row_pictures",
+        ),
+        "many": ("model", "num_questions", "num_pictures", "num_roots", "left_out", "row_pictures"),
+        "replay": ("num_states", "memories", "policies", "prompt_seeded"),
+    }
+    for name, report in {"replay": replay, **pictures}.items():
+        for part in needed[name]:
+            broken = {key: value for key, value in report.items() if key != part}
+            with pytest.raises(TraceError, match=f"it has no '{part}'; please make it again"):
+                report_payload(broken)
+            if isinstance(report[part], (dict, list)):
+                with pytest.raises(TraceError, match="not whole"):
+                    report_payload(report | {part: 3})
+    for kind in (["replay"], {}, 3):  # no kind of ours
+        assert parse_report(json.dumps({"kind": kind}).encode()) is None
+        with pytest.raises(TraceError, match="not whole"):
+            report_payload({"kind": kind, "units": []})
+
+
+def test_text_in_a_number_s_place_is_one_sentence(replay, pictures):
+    seeded = copy.deepcopy(replay)
+    seeded["prompt_seeded"]["rules"]["recap"]["over_no_confidence"]["value"] = "many"
+    coverage = copy.deepcopy(replay)
+    coverage["memories"]["own_states"]["U"]["coverage"]["value"] = "many"
+    rate = copy.deepcopy(pictures["one"])
+    rate["by_accepted_length"]["0"]["change_rate"] = "many"
+    for report in (seeded, coverage, rate):
+        with pytest.raises(TraceError, match="not whole"):
+            report_payload(report)
+
+
+#: Of each figure: its place on the page, and how far its plot and the words of its legend reach.
+BOXES = """() => [...document.querySelectorAll("figure > div")].map((place) => {
+    const box = (element) => element.getBoundingClientRect();
+    const words = [...place.querySelectorAll(".legendtext, .xtitle")].map((text) => box(text).right);
+    return {
+        top: box(place).top, bottom: box(place).bottom, right: box(place).right,
+        plot: box(place.querySelector(".main-svg")).bottom, width: box(place.querySelector(".main-svg")).right,
+        words: Math.max(...words),
+    };
+})"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", ["bench", "replay", "many"])
+def test_a_page_fits_any_width_and_no_figure_covers_another(
+    bench, replay, pictures, kind, chromium, tmp_path
+):
+    report = {"bench": bench, "replay": replay, **pictures}[kind]
+    with open_page(chromium, report_page(report), tmp_path / "report.html") as page:
+        for width in (390, 920):
+            page.set_viewport_size({"width": width, "height": 700})
+            page.wait_for_function(
+                "[...document.querySelectorAll('figure > div')].every((place) =>"
+                " place.querySelector('.main-svg')?.getBoundingClientRect().width === place.clientWidth)"
+            )
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            boxes = page.evaluate(BOXES)
+            for box in boxes:
+                assert box["plot"] <= box["bottom"] + 1
+                assert max(box["width"], box["words"]) <= box["right"] + 1
+            for upper, lower in pairwise(boxes):
+                assert upper["bottom"] < lower["top"]
+        assert_quiet(page)

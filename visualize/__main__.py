@@ -1,7 +1,7 @@
 """Command line: a trace as HTML, JSON, SVG or PNG. `python -m visualize TRACE [--run NAME] [--step N] -o FILE`.
 
-A report of the benchmark or of the replay in place of the trace becomes one HTML file. `--lesson FILE` makes the page
-begin with a lesson.
+A report of the benchmark, of the replay or of counterfactual pictures in place of the trace becomes one HTML file.
+`--lesson FILE` makes the page begin with a lesson.
 """
 
 from __future__ import annotations
@@ -33,7 +33,11 @@ class ExportError(RecapError):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status, 2 with one sentence on a fault that the user can mend."""
     parser = argparse.ArgumentParser(prog="python -m visualize", description=__doc__)
-    parser.add_argument("trace", type=Path, help="a trace, or a report of recap.bench or recap.replay (JSON)")
+    parser.add_argument(
+        "trace",
+        type=Path,
+        help="a trace, or a report of recap.bench, recap.replay or recap.counterfactual (JSON)",
+    )
     parser.add_argument("--run", help="name of a run; by default the first that is not plain decoding")
     parser.add_argument("--step", type=int, help="a pass, from 1; without it the whole run")
     parser.add_argument("--lesson", type=Path, help="a lesson on this trace (JSON) to begin the page with")

@@ -1,28 +1,71 @@
-"""A benchmark's report as figures: speedup by topic, acceptance, latency, stages, and how U grew."""
+"""A benchmark's report as figures: speedup, acceptance, latency, stages, and how U grew."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
-from math import ceil
 from typing import Any
 
 from plotly.graph_objects import Figure
 
 from visualize import paper_numbers
-from visualize.theme import LIGHT, ThemeName, base_layout, plotly_text, themed_figure
+from visualize.report_style import (
+    PLOT_HEIGHT,
+    Report,
+    method_line,
+    method_marker,
+    paper_points,
+    report_layout,
+)
+from visualize.theme import LIGHT, ThemeName, plotly_text, themed_figure
 
-Report = dict[str, Any]
-
-#: A diamond that stands out on any bar.
-PAPER_MARKER: dict[str, Any] = {
-    "color": LIGHT["ink"],
-    "symbol": "diamond",
-    "size": 11,
-    "line": {"color": LIGHT["background"], "width": 1.5},
-}
-_ROLES = ("draft", "accent", "G", "C", "U", "suffix", "target")
-_PATTERNS = ("", "/", ".", "x")
 _STAGES = (("draft", "U"), ("verify", "C"), ("commit", "G"), ("update", "suffix"))
+#: Plain decoding's own speed.
+_REFERENCE_LINE = {"color": LIGHT["faint"], "dash": "dot", "width": 1.5}
+#: Height of one method's row and of the frame around all rows, px.
+_ROW_HEIGHT, _FRAME_HEIGHT = 22, 140
+
+
+def speedup_figure(report: Report, theme: ThemeName = "light") -> Figure:
+    """Bars of S by method over the whole workload, highest first; the whisker spans P10 to P90 of the units' ratios.
+
+    Plain decoding is the line at 1. A method without an S, none of whose units succeeded, is left out; without any
+    bar the figure has no data.
+    """
+    overall = {
+        name: method["overall"]
+        for name, method in report["methods"].items()
+        if name != "ar" and method["overall"]["speedup"] is not None
+    }
+    names = sorted(overall, key=lambda name: overall[name]["speedup"], reverse=True)
+    if not names:
+        return themed_figure([], report_layout("", "", []), theme)
+    data: list[dict[str, Any]] = [
+        {
+            "type": "bar",
+            "orientation": "h",
+            "name": "measured here",
+            "x": [overall[name]["speedup"] for name in names],
+            "y": [plotly_text(name) for name in names],
+            "error_x": _percentile_whiskers([overall[name] for name in names]),
+            "marker": {"color": LIGHT["accent"]},
+            "hovertext": [_told(name, overall[name]) for name in names],
+            "hoverinfo": "text",
+        }
+    ]
+    model = paper_numbers.model_for(report["settings"]["model"])
+    paper = {name: both[0] for name in names if (both := paper_numbers.overall(name, model)) is not None}
+    data += paper_points(f"{paper_numbers.MARK}, {model}", paper, "×", is_horizontal=True)
+    line = {"name": "plain decoding, ar", "showlegend": True, "type": "line", "yref": "paper"}
+    line |= {"x0": 1, "x1": 1, "y0": 0, "y1": 1, "line": _REFERENCE_LINE}
+    plot_height = max(PLOT_HEIGHT, _FRAME_HEIGHT + _ROW_HEIGHT * len(names))
+    layout = report_layout("", "S; whisker P10 to P90", [*data, line], plot_height)
+    layout["shapes"] = [line]
+    layout["xaxis"]["rangemode"] = "tozero"
+    # The first name on top, and every row named.
+    layout["yaxis"] |= {"type": "category", "autorange": "reversed", "dtick": 1, "automargin": True}
+    layout["yaxis"]["ticklabelstandoff"] = 6
+    return themed_figure(data, layout, theme)
 
 
 def speedup_by_topic_figure(report: Report, theme: ThemeName = "light") -> Figure:
@@ -34,18 +77,14 @@ def speedup_by_topic_figure(report: Report, theme: ThemeName = "light") -> Figur
         }
         if name == "ar" or not topics:
             continue
-        means = [figures["speedup"] for figures in topics.values()]
-        # The mean of a skewed topic may lie outside its own P10 to P90; the whisker then has one side.
-        above = [max(0.0, figures["p90"] - figures["speedup"]) for figures in topics.values()]
-        below = [max(0.0, figures["speedup"] - figures["p10"]) for figures in topics.values()]
         data.append(
             {
                 "type": "bar",
                 "name": plotly_text(name),
                 "x": [plotly_text(topic) for topic in topics],
-                "y": means,
-                "error_y": {"type": "data", "array": above, "arrayminus": below, "color": LIGHT["faint"]},
-                "marker": _marker(place),
+                "y": [figures["speedup"] for figures in topics.values()],
+                "error_y": _percentile_whiskers(list(topics.values())),
+                "marker": method_marker(place),
                 "hovertemplate": "%{y:.2f}×<extra>" + plotly_text(name) + "</extra>",
             }
         )
@@ -53,9 +92,10 @@ def speedup_by_topic_figure(report: Report, theme: ThemeName = "light") -> Figur
     model = paper_numbers.model_for(report["settings"]["model"])
     values = paper_numbers.speedup_by_topic("recap", model)
     paper = {topic: value for topic, value in values.items() if topic in known}
-    data += _paper_points(f"RECAP ({paper_numbers.MARK}, {model})", paper)
-    layout = _layout("speedup S; whisker P10 to P90", "", data) | {"barmode": "group"}
-    layout["shapes"] = [_one_line()]
+    data += paper_points(f"RECAP ({paper_numbers.MARK}, {model})", paper)
+    layout = report_layout("speedup S; whisker P10 to P90", "", data) | {"barmode": "group"}
+    line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": _REFERENCE_LINE}
+    layout["shapes"] = [line]
     return themed_figure(data, layout, theme)
 
 
@@ -74,8 +114,8 @@ def acceptance_figure(report: Report, theme: ThemeName = "light") -> Figure:
     ]
     model = paper_numbers.model_for(report["settings"]["model"])
     paper = {name: both[1] for name in names if (both := paper_numbers.overall(name, model)) is not None}
-    data += _paper_points(f"{paper_numbers.MARK}, {model}", paper)
-    return themed_figure(data, _layout("acceptance length τ", "", data), theme)
+    data += paper_points(f"{paper_numbers.MARK}, {model}", paper)
+    return themed_figure(data, report_layout("acceptance length τ", "", data), theme)
 
 
 def latency_figure(report: Report, theme: ThemeName = "light") -> Figure:
@@ -89,9 +129,9 @@ def latency_figure(report: Report, theme: ThemeName = "light") -> Figure:
         )
         if seconds:
             shares = [(index + 1) / len(seconds) for index in range(len(seconds))]
-            line = {"color": _marker(place)["color"], "shape": "hv", "dash": _dash(place)}
+            line = method_line(place) | {"shape": "hv"}
             data.append(_line(name, seconds, shares, line, "%{y:.0%} within %{x:.3f} s"))
-    layout = _layout("share of units", "seconds a unit, prefill included", data)
+    layout = report_layout("share of units", "seconds a unit, prefill included", data)
     return themed_figure(data, layout, theme)
 
 
@@ -110,7 +150,7 @@ def stage_figure(report: Report, theme: ThemeName = "light") -> Figure:
         }
         for stage, role in _STAGES
     ]
-    layout = _layout("milliseconds a pass, median", "", data) | {"barmode": "stack"}
+    layout = report_layout("milliseconds a pass, median", "", data) | {"barmode": "stack"}
     return themed_figure(data, layout, theme)
 
 
@@ -124,34 +164,28 @@ def growth_figure(report: Report, theme: ThemeName = "light") -> Figure:
         ]
         if points:
             xs, ys = zip(*points, strict=True)
-            line = {"color": _marker(place)["color"], "dash": _dash(place)}
-            data.append(_line(name, list(xs), list(ys), line, "%{y} rows after unit %{x}"))
-    return themed_figure(data, _layout("rows of U", "units of the stream", data), theme)
+            data.append(_line(name, list(xs), list(ys), method_line(place), "%{y} rows after unit %{x}"))
+    return themed_figure(data, report_layout("rows of U", "units of the stream", data), theme)
 
 
-def _layout(y_title: str, x_title: str, data: list[dict[str, Any]]) -> dict[str, Any]:
-    """The frame of a figure: 900 px wide, and as high as the legend above the plot needs for all its entries."""
-    names = [trace["name"] for trace in data]
-    # Every column of a legend is as wide as its longest name.
-    num_columns = max(1, 810 // (50 + 7 * max(map(len, names), default=1)))
-    legend_height = 20 * ceil(len(names) / num_columns)
-    layout = base_layout() | {"showlegend": True, "width": 900, "height": 360 + legend_height}
-    layout["margin"] = {"l": 64, "r": 24, "t": 56, "b": 72 if x_title else 40}
-    lines = {"gridcolor": LIGHT["grid"], "zerolinecolor": LIGHT["edge"], "zerolinewidth": 1}
-    layout["xaxis"] = lines | {"title": {"text": x_title}, "automargin": True}
-    layout["yaxis"] = lines | {"title": {"text": y_title}, "rangemode": "tozero"}
-    layout["legend"] = {"orientation": "h", "y": 1.02, "yanchor": "bottom", "maxheight": legend_height + 20}
-    return layout
+def _percentile_whiskers(figures: Sequence[dict[str, float]]) -> dict[str, Any]:
+    """From P10 to P90 around S; one-sided where a skewed mean lies outside of them."""
+    above = [max(0.0, one["p90"] - one["speedup"]) for one in figures]
+    below = [max(0.0, one["speedup"] - one["p10"]) for one in figures]
+    return {"type": "data", "array": above, "arrayminus": below, "color": LIGHT["faint"]}
 
 
-def _marker(place: int) -> dict[str, Any]:
-    """A colour by the method's place, then a pattern: no two of the first 28 look the same."""
-    pattern = _PATTERNS[place // len(_ROLES) % len(_PATTERNS)]
-    return {"color": LIGHT[_ROLES[place % len(_ROLES)]], "pattern": {"shape": pattern}}
-
-
-def _dash(place: int) -> str:
-    return ("solid", "dash", "dot", "dashdot")[place // len(_ROLES) % 4]
+def _told(name: str, overall: dict[str, Any]) -> str:
+    """All of a method's headline figures, a line each."""
+    same, tau = overall["identical_to_ar"], overall["acceptance_length"]
+    lines = [
+        f"<b>{plotly_text(name)}</b>",
+        f"S {overall['speedup']:.2f}×, P10 {overall['p10']:.2f}×, P90 {overall['p90']:.2f}×",
+        "τ not told" if tau is None else f"τ {tau:.2f}",
+        "same text not compared" if same is None else f"same text in {same:.1%} of units",
+        f"{overall['num_units'] - overall['num_failed']} of {overall['num_units']} units",
+    ]
+    return "<br>".join(lines)
 
 
 def _line(name: str, xs: list[Any], ys: list[Any], line: dict[str, Any], hover: str) -> dict[str, Any]:
@@ -164,25 +198,3 @@ def _line(name: str, xs: list[Any], ys: list[Any], line: dict[str, Any], hover: 
         "line": line,
         "hovertemplate": hover + "<extra>" + plotly_text(name) + "</extra>",
     }
-
-
-def _paper_points(name: str, values: dict[str, float]) -> list[dict[str, Any]]:
-    if not values:
-        return []
-    return [
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": name,
-            "x": [plotly_text(key) for key in values],
-            "y": list(values.values()),
-            "marker": PAPER_MARKER,
-            "hovertemplate": "%{y:.2f}<extra>" + name + "</extra>",
-        }
-    ]
-
-
-def _one_line() -> dict[str, Any]:
-    """Plain decoding's own speed."""
-    line = {"color": LIGHT["faint"], "dash": "dot", "width": 1}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": line}

@@ -1,4 +1,7 @@
-"""A report of the benchmark or of the replay as a page of plots: one HTML file, or what a player draws it from."""
+"""A report as a page of plots: one HTML file, or what a player draws it from.
+
+Reports are those of the benchmark, of the replay, and of counterfactual pictures.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,32 @@ from plotly.graph_objects import Figure
 
 from recap.errors import TraceError
 from recap.trace_io import MAX_TRACE_BYTES
-from visualize.assets import plotly_script
+from visualize.assets import player_script, plotly_script
 from visualize.bench_figures import (
     acceptance_figure,
     growth_figure,
     latency_figure,
     speedup_by_topic_figure,
+    speedup_figure,
     stage_figure,
 )
+from visualize.counterfactual_figures import (
+    change_rate_figure,
+    dependence_figure,
+    relative_support_figure,
+    swapped_rows_figure,
+)
 from visualize.page import script_json
-from visualize.replay_figures import coverage_recall_figure, matched_length_figure
+from visualize.replay_figures import (
+    coverage_recall_figure,
+    matched_length_figure,
+    rule_recall_figure,
+    suffix_figure,
+)
+from visualize.report_style import Report
 from visualize.theme import FONT, LIGHT, PALETTES
 
+_PICTURES_PAPER = "Diamonds are the paper's numbers, of another model."
 _PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -30,7 +47,8 @@ _PAGE = """<!doctype html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>{title}</title>
-<style>body {{ margin: 24px auto; max-width: 920px; font-family: {font}; color: {ink}; background: {background}; }}
+<style>body {{ margin: 24px auto; max-width: 920px; padding: 0 10px; }}
+body {{ font-family: {font}; color: {ink}; background: {background}; }}
 figure {{ margin: 24px 0; }} figcaption {{ font-weight: 600; }} p {{ color: {muted}; }}</style>
 </head>
 <body>
@@ -38,10 +56,15 @@ figure {{ margin: 24px 0; }} figcaption {{ font-weight: 600; }} p {{ color: {mut
 <p>{facts}</p>
 {figures}
 <script>{plotly}</script>
+<script>{player}</script>
 <script type="application/json" id="figures">{payload}</script>
 <script>
-JSON.parse(document.getElementById("figures").textContent).forEach((figure, index) =>
-  Plotly.newPlot("figure-" + index, figure.data, figure.layout, {{ responsive: true, displaylogo: false }}));
+const figures = JSON.parse(document.getElementById("figures").textContent);
+const draw = () => figures.forEach((figure, index) =>
+  RecapPlayer.drawReportFigure(
+    document.getElementById("figure-" + index), figure.data, figure.layout, {{ displayModeBar: "hover" }}));
+draw();
+RecapPlayer.watchWidth(document.body, draw);
 </script>
 </body>
 </html>
@@ -62,11 +85,11 @@ def parse_report(data: bytes) -> dict[str, Any] | None:
         report = json.loads(data.decode("utf-8"))
     except (ValueError, RecursionError):
         return None
-    is_report = isinstance(report, dict) and (report.get("kind") == "replay" or "units" in report)
+    is_report = isinstance(report, dict) and ("units" in report or report.get("kind") in list(_READERS))
     return report if is_report else None
 
 
-def report_page(report: dict[str, Any]) -> str:
+def report_page(report: Report) -> str:
     """The page of a report.
 
     Raises:
@@ -86,11 +109,12 @@ def report_page(report: dict[str, Any]) -> str:
         background=LIGHT["background"],
         muted=LIGHT["muted"],
         plotly=plotly_script(),
+        player=player_script(),
         payload=script_json([json.loads(figure.to_json()) for figure in figures.values()]),
     )
 
 
-def report_payload(report: dict[str, Any]) -> dict[str, Any]:
+def report_payload(report: Report) -> dict[str, Any]:
     """The same page for a player, ready for `json.dumps`: `kind`, `title`, `facts`, `figures`, `palettes`.
 
     A figure has a `caption`, and `data` and `layout` in the light palette's colours, on no background of its own.
@@ -105,16 +129,22 @@ def report_payload(report: dict[str, Any]) -> dict[str, Any]:
     return {"kind": "report", "title": title, "facts": facts, "figures": drawn, "palettes": PALETTES}
 
 
-def _read(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:
+def _read(report: Report) -> tuple[str, str, dict[str, Figure]]:
+    """Title, facts, and by caption the figures that have something to show.
+
+    Raises:
+        TraceError: the report lacks what its figures need.
+    """
     try:
-        return _replay(report) if report.get("kind") == "replay" else _benchmark(report)
+        title, facts, figures = _READERS.get(report.get("kind"), _benchmark)(report)
     except KeyError as error:
         raise TraceError(f"The report is not whole, it has no {error}; please make it again.") from error
     except (LookupError, ArithmeticError, TypeError, AttributeError, ValueError) as error:
         raise TraceError("The report is not whole; please make it again.") from error
+    return title, facts, {caption: figure for caption, figure in figures.items() if figure.data}
 
 
-def _benchmark(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:
+def _benchmark(report: Report) -> tuple[str, str, dict[str, Figure]]:
     environment, settings = report["environment"], report["settings"]
     facts = (
         f"Model {settings['model']}, {environment['dtype']} on {environment['device']}, {settings['num_units']} units, "
@@ -122,22 +152,62 @@ def _benchmark(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:
         "another machine."
     )
     figures = {
+        "Speedup over the whole workload": speedup_figure(report),
         "Speedup by topic": speedup_by_topic_figure(report),
         "Acceptance length": acceptance_figure(report),
         "Latency": latency_figure(report),
         "Stages of a pass": stage_figure(report),
+        "Growth of U over the stream": growth_figure(report),
     }
-    growth = growth_figure(report)
-    return "Benchmark", facts, figures | ({"Growth of U over the stream": growth} if growth.data else {})
+    return "Benchmark", facts, figures
 
 
-def _replay(report: dict[str, Any]) -> tuple[str, str, dict[str, Figure]]:
+def _replay(report: Report) -> tuple[str, str, dict[str, Figure]]:
     facts = (
         f"{report['num_states']} states of {report['num_traces']} recorded runs on {report['num_pictures']} pictures, "
-        f"{', '.join(report['models'])}. Whiskers: 95 % intervals over pictures. Open marks and diamonds: the paper's."
+        f"{', '.join(report['models'])}. Whiskers: 95 % intervals over pictures. Open marks and "
+        "diamonds are the paper's numbers, the diamonds means of its four benchmarks."
     )
     figures = {
         "Coverage and recall by key length": coverage_recall_figure(report),
         "Matched continuation length at equal nodes": matched_length_figure(report),
+        "What the suffix copy adds at equal nodes, U seeded by the prompt": suffix_figure(report),
+        "Recall of each fusion rule against fixed priors, U seeded by the prompt": rule_recall_figure(report),
     }
     return "Replay", facts, figures
+
+
+def _pictures_of_one(report: Report) -> tuple[str, str, dict[str, Figure]]:
+    num_roots = sum(group["num_roots"] for group in report["by_accepted_length"].values())
+    facts = (
+        f"Model {report['model']}, asked “{report['question']}”: {num_roots} of {report['num_passes']} passes with a "
+        f"root that a forced pass confirms. {_PICTURES_PAPER}"
+    )
+    return "Counterfactual pictures", facts, _picture_figures(report)
+
+
+def _pictures_of_many(report: Report) -> tuple[str, str, dict[str, Figure]]:
+    left_out = f" Questions left out: {len(report['left_out'])}." if report["left_out"] else ""
+    facts = (
+        f"Model {report['model']}, {report['num_questions']} questions about {report['num_pictures']} pictures: "
+        f"{report['num_roots']} of {report['num_passes']} passes with a root that a forced pass confirms.{left_out} "
+        f"Topics weigh the same. Whiskers: 95 % intervals over pictures. {_PICTURES_PAPER}"
+    )
+    return "Counterfactual pictures", facts, _picture_figures(report)
+
+
+def _picture_figures(report: Report) -> dict[str, Figure]:
+    return {
+        "Roots that change with another picture, by accepted length": change_rate_figure(report),
+        "Dependence on the picture, by accepted length": dependence_figure(report),
+        "Longer or shorter keys, by what the picture supports": relative_support_figure(report),
+        "Recall of rows of the right and of another picture": swapped_rows_figure(report),
+    }
+
+
+#: By the report's `kind`; a benchmark's has none.
+_READERS = {
+    "replay": _replay,
+    "counterfactual": _pictures_of_one,
+    "counterfactual-workload": _pictures_of_many,
+}

@@ -2,17 +2,36 @@
 (function (recap) {
   "use strict";
   const { h } = recap;
-  const CONFIG = { responsive: true, displaylogo: false, displayModeBar: false, typesetMath: false };
+  const CONFIG = { displaylogo: false, displayModeBar: false, typesetMath: false };
 
-  // A figure with more entries in its legend than a few stands across the page.
-  const FEW = 8, PLOT_HEIGHT = 360, LINE_HEIGHT = 20;
-  const names = (figure) => figure.data.map((trace) => trace.name).filter(Boolean);
+  // A figure with more entries in its legend than a few, or more rows, stands across the page.
+  const FEW = 8, TALL = 400, LINE_HEIGHT = 20;
+  const names = (data, layout) => [...data, ...(layout.shapes || [])].map((entry) => entry.name).filter(Boolean);
+  const isWide = ({ data, layout }) => names(data, layout).length > FEW || layout.meta.plot_height > TALL;
 
-  // Lines of a legend in so many px: all its columns are as wide as the longest name.
-  function legendLines(figure, width) {
-    const entry = 50 + 7 * Math.max(1, ...names(figure).map((name) => name.length));
-    return Math.ceil(names(figure).length / Math.max(1, Math.floor(width / entry)));
-  }
+  // As wide as its place. The legend has as many lines as it takes there, and the plot its height below them.
+  // `config` is plotly's, where it differs from ours.
+  recap.drawReportFigure = function (place, data, layout, config) {
+    const all = names(data, layout);
+    // All columns of a legend are as wide as its longest name.
+    const entry = 50 + 7 * Math.max(1, ...all.map((name) => name.length));
+    const lines = Math.ceil(all.length / Math.max(1, Math.floor((place.clientWidth - 90) / entry)));
+    Object.assign(layout, { width: undefined, autosize: true, height: layout.meta.plot_height + LINE_HEIGHT * lines });
+    Object.assign(layout.legend, { maxheight: LINE_HEIGHT * (lines + 1) });
+    window.Plotly.react(place, data, layout, Object.assign({}, CONFIG, config));
+  };
+
+  // Calls `onChange` whenever an element becomes narrower or wider; returns how to stop that.
+  recap.watchWidth = function (element, onChange) {
+    let width = element.clientWidth;
+    const observer = new ResizeObserver(() => {
+      if (element.clientWidth === width) return;
+      width = element.clientWidth;
+      onChange();
+    });
+    observer.observe(element);
+    return () => observer.disconnect();
+  };
 
   recap.Report = class {
     constructor(element, payload, options) {
@@ -25,8 +44,9 @@
       element.replaceChildren(
         h("header", { class: "rp-report-head" }, h("h3", {}, payload.title), links ? h("a", { class: "rp-soft", href: links.page, download: "", "data-testid": "recap-report-page" }, saveText) : null),
         h("p", { class: "rp-quiet" }, payload.facts),
-        h("div", { class: "rp-report-figures" }, payload.figures.map((figure, place) => h("figure", { class: names(figure).length > FEW ? "rp-card rp-wide" : "rp-card" }, h("figcaption", {}, figure.caption), this.plots[place]))));
-      this.stopWatching = recap.watchTheme(() => this.draw());
+        h("div", { class: "rp-report-figures" }, payload.figures.map((figure, place) => h("figure", { class: isWide(figure) ? "rp-card rp-wide" : "rp-card" }, h("figcaption", {}, figure.caption), this.plots[place]))));
+      const watches = [recap.watchTheme(() => this.draw()), recap.watchWidth(element, () => this.draw())];
+      this.stopWatching = () => watches.forEach((stop) => stop());
       this.draw();
     }
 
@@ -36,12 +56,7 @@
       recap.applyPalette(this.element, this.payload.palettes[theme]);
       const exchange = recap.exchange(this.payload.palettes, theme);
       this.payload.figures.forEach((figure, place) => {
-        const layout = recap.recoloured(figure.layout, exchange);
-        // The legend has as many lines as it takes in this width, and the plot its height below them.
-        const lines = legendLines(figure, this.plots[place].clientWidth - 90);
-        Object.assign(layout, { width: undefined, autosize: true, height: PLOT_HEIGHT + LINE_HEIGHT * lines });
-        Object.assign(layout.legend, { maxheight: LINE_HEIGHT * (lines + 1) });
-        window.Plotly.react(this.plots[place], recap.recoloured(figure.data, exchange), layout, CONFIG);
+        recap.drawReportFigure(this.plots[place], recap.recoloured(figure.data, exchange), recap.recoloured(figure.layout, exchange));
       });
     }
 
