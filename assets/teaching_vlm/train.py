@@ -38,7 +38,8 @@ VISION_RATIO = 0.2  # in stage two the tower only follows: at the full rate nois
 VISION_PICTURES = 32  # a step of stage one
 HIDDEN = ("layers.", "blocks.", "merger.", "multi_modal_projector.")  # parts whose matrices Muon trains
 TOWER = ("visual.", "vision_tower.", "multi_modal_projector.", "image_newline")
-TOPIC_WEIGHTS = {GENERAL: 1.0, TEXT: 1.0, CHART: 1.0, CAPTION: 0.8, REASONING: 1.0, MULTI_TURN: 0.6}
+#: Long conversations are drawn more often, as many of them do not fit behind what a row holds already.
+TOPIC_WEIGHTS = {GENERAL: 1.0, TEXT: 1.6, CHART: 1.0, CAPTION: 0.8, REASONING: 2.4, MULTI_TURN: 1.3}
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:
