@@ -19,7 +19,9 @@ TRY_BUTTON = "Try yours"
 CLOSE_BUTTON = "Close"
 SAVE_TRACE = "Save trace"
 OPEN_TRACE = "Open file"
-OPEN_TRACE_HINT = "Open a recorded run, or a report of benchmark, replay or other pictures (JSON)"
+OPEN_TRACE_HINT = (
+    "Open a recorded run, or a report of the benchmark, the replay or the counterfactual pictures (JSON)"
+)
 REPORT_PAGE = "Save as one HTML file"
 THEME_BUTTON = "Light or dark"
 EMPTY_PLAYER = "No run is open. Press “Try yours”, or open a trace file."
