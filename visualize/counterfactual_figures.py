@@ -28,7 +28,7 @@ def change_rate_figure(report: Report, theme: ThemeName = "light") -> Figure:
 
 
 def dependence_figure(report: Report, theme: ThemeName = "light") -> Figure:
-    """Mean fall of the chosen token's log-probability without its picture, in nats, by accepted length."""
+    """Mean fall of the chosen token's log-probability (the smaller under either picture), nats, by accepted length."""
     return _by_accepted_length(report, "dependence", "dependence on the picture, nats", 1.0, " nats", theme)
 
 
