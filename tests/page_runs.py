@@ -65,6 +65,19 @@ class Tab:
             on_state(changes.get("status", {}))
         return shown
 
+    async def until_asked(self) -> None:
+        """Wait until the page has taken this tab's first run: it is in the queue, or was."""
+        async with asyncio.timeout(60):
+            while self.session.ticket is None:
+                await asyncio.sleep(0.001)
+
+    async def until_begun(self) -> None:
+        """Wait until that run has its turn."""
+        await self.until_asked()
+        async with asyncio.timeout(60):
+            while self.session.ticket in self.handlers._host._queue:
+                await asyncio.sleep(0.001)
+
     def trace(self, shown) -> dict:
         """The kept trace, read without the project's own reader."""
         return json.loads(decompress(self.session.runs[shown["player"]["url"].rpartition("/")[2]].trace))

@@ -127,21 +127,6 @@ def test_the_priors_of_appendix_i_leave_confidence_out() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "said"),
-    [
-        ({"expansion": "wide"}, "expansion must be one of best-first, fixed; got expansion='wide'"),
-        (
-            {"root_fallback": "luck"},
-            "root_fallback must be one of none, recency, semantic; got root_fallback='luck'",
-        ),
-    ],
-)
-def test_unknown_choices_are_refused(setting: dict[str, str], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        RecapConfig(**setting)
-
-
-@pytest.mark.parametrize(
     "name", ["recap-budget-31", "recap-fixed", "recap-recency", "token_recycling", "suffix_tree"]
 )
 def test_a_recorded_pass_shows_the_tree_and_the_paths_behind_it(name: str) -> None:

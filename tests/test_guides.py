@@ -1,4 +1,4 @@
-"""The guides: their Python runs as it stands, their commands run or at least name only options that there are."""
+"""The guides and the README: Python runs as it stands, commands run or at least name only options that there are."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = sorted((ROOT / "assets" / "guides").glob("*.md"))
+README = ROOT / "README.md"
 #: Commands that run here in seconds with the shipped model, by their beginning.
 RUN_HERE = (
     "python -m recap.bench run --methods ar,recap@16,my_drafter",
@@ -25,12 +26,20 @@ FOREIGN = ("py",)
 
 
 def blocks(guide: Path, language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```$", guide.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", guide.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    return [text for name, text in found if name == language]
 
 
 def commands(guide: Path) -> list[str]:
     text = "".join(blocks(guide, "bash") + blocks(guide, "powershell")).replace("\\", "/")
     return [line for line in text.splitlines() if line.strip()]
+
+
+def readme_s_commands() -> list[str]:
+    """Those in its blocks, and those that stand in its sentences."""
+    lines = "".join(blocks(README, "")).replace("\\\n", " ").splitlines()
+    told = re.findall(r"`((?:demo/run|python -m) [^`]+)`", README.read_text("utf-8"))
+    return [line for line in lines if line.startswith(("demo/run", ".venv/bin/python"))] + told
 
 
 def environment() -> dict[str, str]:
@@ -111,10 +120,15 @@ def known_options(program: tuple[str, ...]) -> str:
     return result.stdout
 
 
-@pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.stem)
+def program_has_parts(module: str) -> bool:
+    """Whether the next word names a command of the module: `python -m recap run`."""
+    return module in ("recap", "recap.bench")
+
+
+@pytest.mark.parametrize("guide", [*GUIDES, README], ids=lambda guide: guide.stem)
 def test_commands_name_programs_and_options_that_there_are(guide: Path) -> None:
-    for line in commands(guide):
-        words = shlex.split(line)
+    for line in readme_s_commands() if guide == README else commands(guide):
+        words = shlex.split(line, comments=True)
         while "=" in words[0]:
             words.pop(0)
         if words[0] in FOREIGN:
@@ -131,7 +145,7 @@ def test_commands_name_programs_and_options_that_there_are(guide: Path) -> None:
                 assert (ROOT / words[words.index("-r") + 1]).is_file()
                 continue
             end = 3 if words[1] == "-m" else 2
-            end += words[end : end + 1] in (["run"], ["shapes"])
+            end += program_has_parts(words[end - 1]) and words[end : end + 1] not in ([], ["--help"])
             program, rest = tuple(words[1:end]), words[end:]
         options = known_options(program)
         for word in rest:

@@ -93,7 +93,8 @@ def test_runs_are_made_in_the_order_in_which_they_were_asked_for(picture):
     ended: list[int] = []
 
     async def start(index):
-        await asyncio.sleep(0.02 * index)
+        if index:
+            await tabs[index - 1].until_asked()
         shown = await tabs[index].run_async("What?", 6, 12 if index % 2 else 2)
         ended.append(index)
         return shown
@@ -134,15 +135,15 @@ def test_stop_takes_a_waiting_run_out_of_the_queue_at_once(picture):
 
     async def play():
         running = asyncio.create_task(first.run_async("What?", 6, 40))
-        await asyncio.sleep(0.1)
+        await first.until_begun()
         waiting = asyncio.create_task(second.run_async("What?", 6, 5))
-        await asyncio.sleep(0.1)
+        await second.until_asked()
         assert (await third.run_async("What?", 6, 5))["status"]["sentence"] == texts.queue_full(1)
         second.handlers.stop(second.request)
         stopped = await asyncio.wait_for(waiting, 1)
         assert not running.done()
         place_of_third = asyncio.create_task(third.run_async("What?", 6, 5))
-        await asyncio.sleep(0.05)
+        await third.until_asked()
         assert third.session.is_running, "the place that became free is given away"
         first.handlers.stop(first.request)
         await running
@@ -159,7 +160,7 @@ def test_runs_of_pages_that_are_gone_take_nobodys_place(picture, monkeypatch):
 
     async def play():
         running = asyncio.create_task(tabs[0].run_async("What?", 6, 60))
-        await asyncio.sleep(0.1)
+        await tabs[0].until_begun()
         handlers._host.submit(lambda target, ticket: None)  # nobody looks after it
         monkeypatch.setattr(host_module, "ABANDONED_SECONDS", 0.05)
         await asyncio.sleep(0.1)

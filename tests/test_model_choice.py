@@ -189,7 +189,7 @@ def test_stop_while_it_waits_to_be_loaded_leaves_everything_as_it_was(picture: P
 
     async def both() -> dict:
         run = asyncio.create_task(busy.run_async("What?", 6, 12))
-        await asyncio.sleep(0.2)
+        await busy.until_begun()
         shown: dict = {}
         async for changes in page.choice.choose("two", tab.request):
             shown |= changes
@@ -210,7 +210,7 @@ def test_no_choice_while_a_run_is_going_on(picture: Path) -> None:
 
     async def both() -> tuple[dict, dict]:
         run = asyncio.create_task(tab.run_async("What?", 6, 12))
-        await asyncio.sleep(0.2)
+        await tab.until_begun()
         (refused,) = [changes async for changes in page.choice.choose("two", tab.request)]
         return refused, await run
 

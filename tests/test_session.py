@@ -133,7 +133,10 @@ def test_the_place_in_the_queue_is_shown_and_the_queue_is_bounded(picture):
     sentences = [[] for _ in tabs]
 
     async def start(index):
-        await asyncio.sleep(0.15 * index)
+        if index == 1:
+            await tabs[0].until_begun()
+        if index == 2:
+            await tabs[1].until_asked()
         return await tabs[index].run_async(
             "What?", 6, 20, lambda status: sentences[index].append(status.get("sentence"))
         )
@@ -152,7 +155,7 @@ def test_a_second_press_is_refused_while_the_first_run_goes_on(picture):
 
     async def twice():
         first = asyncio.create_task(tab.run_async("What?", 6, 20))
-        await asyncio.sleep(0.2)
+        await tab.until_begun()
         refused = await tab.run_async("What?", 6, 20)
         memory = tab.handlers.clear_memory(tab.request)
         return await first, refused, memory
@@ -367,14 +370,22 @@ def test_only_the_last_runs_of_a_tab_are_kept(picture):
     assert tab.handlers._sessions.find_run(urls[-1]) is not None
 
 
-def test_sessions_are_bounded_dropped_and_forgotten_in_time():
-    store = SessionStore(max_sessions=3, seconds=0.05)
+def test_sessions_are_bounded_dropped_and_forgotten_in_time(monkeypatch):
+    clock = SimpleNamespace(now=1000.0)
+    monkeypatch.setattr("demo.session.time", SimpleNamespace(monotonic=lambda: clock.now))
+    store = SessionStore(max_sessions=3, seconds=60.0)
     first = store.get("a")
     assert store.get("a") is first
     for name in "bcde":
         store.get(name)
     assert len(store) == 3
-    time.sleep(0.06)
+    clock.now += 59
+    store.get("e")
+    assert len(store) == 3
+    clock.now += 2  # 61 s after the others, 2 s after "e"
+    store.get("f")
+    assert len(store) == 2
+    clock.now += 59
     store.get("f")
     assert len(store) == 1
     store.drop("f")

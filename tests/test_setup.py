@@ -233,12 +233,35 @@ def test_every_package_is_listed_and_installs_with_its_data(tmp_path):
     assert packed == wanted
 
 
-def test_readme_s_tree_names_every_module():
-    text = (ROOT / "README.md").read_text("utf-8")
-    for folder in ("recap", "visualize", "demo"):
-        for path in (ROOT / folder).rglob("*.py"):
-            if path.name not in ("__init__.py", "__main__.py"):
-                assert path.name in text, f"README.md's tree lacks {path.relative_to(ROOT)}"
+def readme_s_tree() -> dict[str, set[str]]:
+    """The Python files that README.md's tree names, by the folder under which it names them."""
+    section = (ROOT / "README.md").read_text("utf-8").split("## How a run flows")[1].split("\n## ")[0]
+    block = next(
+        text for text in re.findall(r"^```\n(.*?)^```", section, re.M | re.S) if text.startswith("demo/")
+    )
+    named: dict[str, set[str]] = {}
+    above: list[tuple[int, str]] = []
+    for line in block.splitlines():
+        indent = len(line) - len(line.lstrip())
+        while above and above[-1][0] >= indent:
+            above.pop()
+        if folder := re.match(r" *([\w/]+/)(?= )", line):
+            above.append((indent, folder[1]))
+        place = "".join(folder for _, folder in above)
+        named.setdefault(place, set()).update(re.findall(r"\w+\.py\b", line))
+    return named
+
+
+def test_readme_s_tree_names_every_module_in_its_folder_and_none_that_is_not_there():
+    named = readme_s_tree()
+    for package in ("recap", "visualize", "demo"):
+        for folder in sorted({path.parent for path in (ROOT / package).rglob("*.py")}):
+            modules = {path.name for path in folder.glob("*.py")} - {"__init__.py", "__main__.py"}
+            assert named[f"{folder.relative_to(ROOT)}/"] == modules
+    everywhere = {path.name for folder in ("assets", "tests") for path in (ROOT / folder).rglob("*.py")}
+    for folder, names in named.items():
+        if folder.startswith(("assets", "tests")):
+            assert names <= everywhere, folder
 
 
 def test_readme_lists_every_method_with_its_meaning():
