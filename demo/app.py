@@ -46,20 +46,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def build_parser() -> argparse.ArgumentParser:
     """The command line's options."""
-    parser = argparse.ArgumentParser(description="The RECAP page: watch a vision-language model decode.")
+    parser = argparse.ArgumentParser(
+        prog="demo/run",
+        description="The RECAP page: watch a vision-language model decode.",
+        epilog="GRADIO_SERVER_NAME and GRADIO_SERVER_PORT (or PORT) stand in for --host and --port.",
+    )
     host = os.environ.get("GRADIO_SERVER_NAME") or "127.0.0.1"
     parser.add_argument("--host", default=host, help="0.0.0.0 lets other machines in (default 127.0.0.1)")
     parser.add_argument("--port", type=int, default=default_port(), help=f"default {DEFAULT_PORT}")
     parser.add_argument(
         "--model",
         action="append",
-        help="teaching-qwen, a folder or a hub name; given several times, visitors may choose (default: RECAP_MODEL, "
-        "names with commas between them, else the models that ship)",
+        help="teaching-qwen, teaching-llava, a folder or a hub name; given several times, visitors may choose "
+        "(default: RECAP_MODEL, names with commas between them, else the models that ship)",
     )
     parser.add_argument("--dtype", default="auto", help="auto, float32, bfloat16 or float16")
     parser.add_argument("--no-model", action="store_true", help="only play recorded runs")
     parser.add_argument(
-        "--traces", type=Path, default=ROOT / "assets" / "traces", help="a folder of recorded runs to offer"
+        "--traces",
+        type=Path,
+        default=ROOT / "assets" / "traces",
+        help="a folder of recorded runs to offer (default: those in assets/traces)",
     )
     return parser
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recap import metrics
-from recap.command_line import check_writable, exit_code_of, write_json
+from recap.command_line import MODEL_HELP, check_writable, exit_code_of, write_json
 from recap.errors import InputError
 from recap.events import Iteration, Prefill, Run
 from recap.pictures import Picture, describe_picture, open_picture
@@ -37,14 +37,18 @@ def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m recap", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run_ = commands.add_parser(
-        "run", help="answer a question about a picture, and compare with plain decoding"
+        "run",
+        help="answer a question about a picture, and compare with plain decoding",
+        description="Answer a question about a picture by a method and by plain decoding, and compare the two.",
     )
     run_.add_argument("--image", type=Path, help="a PNG, JPEG, WebP or GIF picture; none for a text alone")
     run_.add_argument("--question", required=True, help="what to ask about it")
     run_.add_argument(
-        "--method", default="recap", help="recap, recap@16, recap-uniform, ..., ar (default: recap)"
+        "--method",
+        default="recap",
+        help="ar, recap, recap@16, ... (default: recap); `python -m recap.bench run --help` lists all",
     )
-    run_.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
+    run_.add_argument("--model", default="teaching-qwen", help=MODEL_HELP)
     run_.add_argument(
         "--max-new-tokens", type=int, default=200, help="length cap of the answer (default 200)"
     )

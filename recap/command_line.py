@@ -11,6 +11,8 @@ from typing import Any
 from recap.errors import InputError, RecapError
 
 KNOWN_ERROR, STOPPED = 2, 130
+#: What `--model` takes, for every command line.
+MODEL_HELP = "teaching-qwen (default), teaching-llava, a folder or a hub name"
 
 
 def exit_code_of(command: Callable[[], int]) -> int:
@@ -30,8 +32,23 @@ def check_writable(paths: Iterable[Path | None]) -> None:
     for path in paths:
         if path and not path.parent.is_dir():
             raise InputError(f"The folder {path.parent} does not exist; make it first, or name another file.")
-        if path and path.is_dir():
-            raise InputError(f"{path} is a folder; name a file in it.")
+        try:
+            if path:
+                _try_to_open(path)
+        except IsADirectoryError as error:
+            raise InputError(f"{path} is a folder; name a file in it.") from error
+        except OSError as error:
+            raise InputError(f"{path} cannot be written ({error.strerror}); name another file.") from error
+
+
+def _try_to_open(path: Path) -> None:
+    """Raise OSError where a file cannot be written; what is there stays as it is."""
+    is_new = not path.exists()
+    if path.is_fifo():  # whoever reads a pipe would take this for its end
+        return
+    path.open("ab").close()
+    if is_new:
+        path.unlink()
 
 
 def write_json(value: Any, path: Path) -> None:

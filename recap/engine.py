@@ -15,6 +15,7 @@ from recap.recorder import Recorder
 from recap.rows import make_rows
 from recap.sampling import Chooser, choose_along_path
 from recap.targets.base import Decoding, Request, Scores, Target
+from recap.tree import DraftTree
 from recap.verification import Outcome, verify_path
 
 
@@ -42,7 +43,8 @@ def generate(
         chooser: what picks each token in place of the argmax, see `recap.sampling`.
 
     Raises:
-        ValueError: a recorder and a chooser; recorded runs are greedy.
+        ValueError: a recorder and a chooser, as recorded runs are greedy; or a tree with another root than the last
+            token, or with more nodes than the drafter's `max_tree_nodes`.
         ModelError: the scores are not finite; nothing of the run is remembered.
     """
     if recorder and chooser:
@@ -145,6 +147,7 @@ def _one_pass(
     prefix_length = decoding.prefix_length
     started = time.perf_counter()
     tree = drafter.draft(history)
+    _check_tree(tree, history, drafter.max_tree_nodes)
     drafted = time.perf_counter()
     wants = getattr(drafter, "wants", ())  # a drafter need not know of what only a `ScoreReader` asks for
     scores = decoding.verify(tree, want_all_scores=chooser is not None, want=wants)
@@ -185,6 +188,19 @@ def _one_pass(
         detail=recorder.detail(history, tree, written) if recorder else None,
     )
     return iteration, outcome
+
+
+def _check_tree(tree: DraftTree, history: np.ndarray, max_tree_nodes: int) -> None:
+    # Whoever writes a drafter must hear of these: one changes the text, the other overruns the target's buffers.
+    if tree.token_ids[0] != history[-1]:
+        raise ValueError(
+            f"a draft's root must be the last token of the text, {history[-1]}; got {tree.token_ids[0]}"
+        )
+    if len(tree.token_ids) > max_tree_nodes:
+        raise ValueError(
+            f"a draft must have at most the drafter's max_tree_nodes, {max_tree_nodes}, root included; "
+            f"got {len(tree.token_ids)} nodes"
+        )
 
 
 def _check_finite(scores: Scores) -> None:

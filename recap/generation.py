@@ -13,17 +13,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
-import transformers
 from transformers import Cache, GenerationConfig, LogitsProcessorList, StoppingCriteriaList
 from transformers.generation import GenerateDecoderOnlyOutput, GenerationMode
 
 from recap.drafters import open_drafter
 from recap.engine import generate
-from recap.events import Environment, Finished, Iteration, Prefill
+from recap.events import Finished, Iteration, Prefill
 from recap.memory import Memories
 from recap.targets.base import Decoding, Request
 from recap.targets.cacheability import Cacheability
-from recap.targets.loading import find_family
+from recap.targets.loading import describe_environment, find_family
 from recap.targets.probe import check_scores
 from recap.targets.transformers_vlm import TransformersDecoding, TransformersTarget
 
@@ -56,9 +55,10 @@ def recap_generate(
         stopping_criteria: asked behind every token, as prepared by `generate`.
         generation_config: read for sampling, end tokens, length and outputs.
         method: how to draft, see `recap.drafters.parse_method`.
-        memories: the stream to continue: U is kept in it from call to call. None: each call begins with an empty U.
+        memories: the stream to continue, for RECAP alone: U is kept in it from call to call. None: each call begins
+            with an empty U. A method that is not RECAP begins anew in any case.
         token_streamer: a transformers streamer. (`generate` does not hand its own `streamer` to a callable.)
-        model_kwargs: what else `generate` prepared: encoded pictures, positions, an empty cache.
+        model_kwargs: what else `generate` prepared: encoded pictures, positions, an empty cache, which is filled.
 
     Returns:
         int64 [1, num_prompt_tokens + num_new_tokens], or with `return_dict_in_generate` transformers' own output; its
@@ -66,7 +66,9 @@ def recap_generate(
         plain decoding's does.
 
     Raises:
-        ValueError: an argument whose effect cannot be honoured, by name; or a model that cannot check guesses.
+        InputError: no such method.
+        ValueError: an argument whose effect cannot be honoured, by name; a model that cannot check guesses; or memories
+            that are not as wide as its scores.
     """
     target = _WatchedTarget(_make_target(model, generation_config))
     _refuse_model(model, target.target.cacheability.obstacle)
@@ -98,7 +100,8 @@ def recap_generate(
                 is_finished = bool(stopping_criteria(sequences, scores).all())
                 if is_finished:
                     break
-        cache = model_kwargs.get(_CACHE_NAME) if generation_config.return_dict_in_generate else None
+        # Filled in every case: it may be the caller's own, for a text that goes on.
+        cache = model_kwargs.get(_CACHE_NAME)
         if cache is not None:
             _fill_cache(cache, target.decoding, sequences.shape[1] - 1)
         state = drafter.save_state()
@@ -166,13 +169,7 @@ def _make_target(model: Any, generation_config: GenerationConfig) -> Transformer
     family = find_family(model.config)
     if family is None:
         raise ValueError(f"model must be of a known family; got model_type={model.config.model_type!r}")
-    environment = Environment(
-        str(model.device),
-        str(model.dtype).removeprefix("torch."),
-        torch.__version__,
-        transformers.__version__,
-        1,
-    )
+    environment = describe_environment(str(model.device), str(model.dtype).removeprefix("torch."))
     # The caller's model may be in training: its weights are read as they are at each call.
     target = TransformersTarget(
         type(model).__name__, model, None, family, environment, may_copy_weights=False
@@ -250,9 +247,12 @@ def _refuse_arguments(
     if (model_kwargs.get("mm_encoder_outputs") or {}).get("video") is not None:
         refuse("pixel_values_videos", "be left out", "a video")
     positions = model_kwargs.get("position_ids")
-    if positions is not None and positions.ndim == 2:
-        expected = torch.arange(input_ids.shape[1], device=positions.device)[None]
-        if positions.shape != expected.shape or not torch.equal(positions, expected):
+    has_picture = (model_kwargs.get("mm_encoder_outputs") or {}).get("image") is not None
+    if positions is not None and (
+        positions.ndim == 2 or not has_picture
+    ):  # on several axes, a picture's are its own
+        expected = torch.arange(input_ids.shape[1], device=positions.device)
+        if positions.shape[-1:] != expected.shape or not bool((positions == expected).all()):
             refuse("position_ids", "count the prompt's tokens from 0", positions.tolist())
     unknown = sorted(k for k, v in model_kwargs.items() if v is not None and k not in _KNOWN_INPUTS)
     if unknown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from family_models import FAMILIES, save_tiny
 from PIL import Image
 
 from recap import cli, metrics
+from recap.command_line import check_writable
 from recap.events import Environment, Finished, Iteration, Prefill, Run, StageSeconds
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,6 +77,8 @@ BAD_INPUT = [
     (["--question", "what?", "--json", "no/such/folder/out.json"], "does not exist"),
     (["--question", "what?", "--trace", "no/such/folder/out.json"], "does not exist"),
     (["--question", "what?", "--json", "."], "is a folder"),
+    (["--question", "what?", "--json", "long" * 80], "cannot be written (File name too long)"),
+    (["--question", "what?", "--trace", "long" * 80], "cannot be written (File name too long)"),
     (["--question", "what?", "--method", "nonsense"], "no method called 'nonsense'"),
     (["--question", "what?", "--top-p", "0.9"], "give --temperature"),
     (["--question", "what?", "--top-k", "3"], "give --temperature"),
@@ -246,3 +250,12 @@ def test_readme_s_library_example_runs_as_it_stands(monkeypatch, capsys):
     exec(code, {})
     *_, num_passes = capsys.readouterr().out.split()
     assert int(num_passes) > 0
+
+
+def test_looking_whether_a_file_can_be_written_changes_nothing(tmp_path):
+    old, new, pipe = tmp_path / "old.json", tmp_path / "new.json", tmp_path / "pipe"
+    old.write_text("as it was")
+    os.mkfifo(pipe)
+    check_writable([old, new, pipe, None])
+    assert old.read_text() == "as it was"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["old.json", "pipe"]

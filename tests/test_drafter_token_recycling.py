@@ -6,6 +6,7 @@ import itertools
 import random
 
 import numpy as np
+import pytest
 from oracles import scaled
 from scripted_runs import paths_of, random_request, random_target, rows_of, run
 
@@ -144,3 +145,17 @@ def test_a_shape_is_filled_in_any_order_of_its_paths() -> None:
     tree = StaticTree([(0, 1), (0,), (1,), (0, 0)], ()).fill(matrix, 0)
     assert tree.token_ids.tolist() == [0, 1, 2, 0, 2]
     assert tree.parent_indices.tolist() == [-1, 0, 1, 1, 0]
+
+
+def test_a_stream_that_meets_another_vocabulary_drafts_nothing_and_is_refused() -> None:
+    """Compiled code would read and write beyond the matrix."""
+    drafter = TokenRecyclingDrafter(30)
+    tree = drafter.draft(np.array([1_000_000]))
+    assert tree.token_ids.tolist() == [1_000_000]
+    with pytest.raises(ValueError, match=r"token ids must be from 0 to 29; got 1000000\.\.1000000"):
+        drafter.observe(np.array([1_000_000]), tree, rows_of([[1] * 8]), NO_OUTCOME)
+    assert not drafter.matrix.any()
+    drafter.matrix[3] = [1_000_000, 4, 5, 6, 7, 8, 9, 10]
+    tree = drafter.draft(np.array([3]))
+    assert 1_000_000 not in tree.token_ids[tree.parent_indices[1:]]
+    assert tree.token_ids[tree.depths == 1].tolist() == [1_000_000, 4, 5, 6, 7, 8, 9, 10]

@@ -19,7 +19,7 @@ from recap.events import Finished
 from recap.memory import Memories
 from recap.targets.base import Request
 from recap.targets.scripted import ScriptedTarget
-from recap.tree import DraftTree
+from recap.tree import DraftTree, chain_tree
 
 
 def used_stream(language: Language) -> tuple[Memories, DictMemories]:
@@ -178,3 +178,32 @@ def test_stop_is_asked_before_every_pass() -> None:
         generate(target_of(language), drafter, request_of([1, 2], 30), stop=lambda: bool(asked.append(1)))  # type: ignore[func-returns-value]
     )
     assert len(asked) == finished(events).num_passes
+
+
+class Misdrafted(AutoregressiveDrafter):
+    """A drafter of one's own whose tree breaks the rules of the seam."""
+
+    max_tree_nodes = 2
+
+    def __init__(self, root_offset: int, num_drafts: int) -> None:
+        self._root_offset, self._num_drafts = root_offset, num_drafts
+
+    def draft(self, history: np.ndarray) -> DraftTree:
+        return chain_tree((int(history[-1]) + self._root_offset) % 12, [1] * self._num_drafts)
+
+
+@pytest.mark.parametrize(
+    ("drafter", "said"),
+    [
+        (Misdrafted(1, 1), "a draft's root must be the last token of the text"),
+        (Misdrafted(0, 2), "at most the drafter's max_tree_nodes, 2, root included; got 3 nodes"),
+    ],
+)
+def test_a_tree_that_would_change_the_text_or_overrun_the_target_is_refused(
+    drafter: Misdrafted, said: str
+) -> None:
+    language = Language(12, 2, 3)
+    with pytest.raises(ValueError, match=said):
+        list(generate(target_of(language), drafter, request_of([1, 2, 3], 9)))
+    end = finished(list(generate(target_of(language), Misdrafted(0, 1), request_of([1, 2, 3], 9))))
+    assert list(end.output_ids) == greedy_decode(language.next_scores, [1, 2, 3], 9, ())[0]

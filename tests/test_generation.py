@@ -13,6 +13,7 @@ from tiny_models import picture
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForImageTextToText,
+    DynamicCache,
     GPT2Config,
     GPT2LMHeadModel,
     LogitsProcessor,
@@ -24,9 +25,14 @@ from transformers import (
 from transformers.generation import GenerateDecoderOnlyOutput
 from transformers.generation.streamers import BaseStreamer
 
+from recap.budget import CostCurve
 from recap.generation import recap_generate
 from recap.memory import Memories
-from recap.targets.loading import load_target
+from recap.targets import transformers_vlm
+from recap.targets.cost import ROWS
+from recap.targets.fused_decoder import FusedDecoder
+from recap.targets.loading import describe_environment, find_family, load_target
+from recap.targets.transformers_vlm import TransformersTarget
 
 #: What transformers' outputs call a cache.
 CACHE = next(f for f in GenerateDecoderOnlyOutput.__dataclass_fields__ if f in ("cache", "past_key_values"))
@@ -317,3 +323,56 @@ def test_a_model_with_a_table_of_positions_is_drafted_for_up_to_its_last_one(see
         plain, ours = both(model, inputs, do_sample=False, max_new_tokens=44, memories=memories)
         assert torch.equal(plain, ours)
     assert plain.shape[1] == model.config.n_positions
+
+
+@pytest.mark.parametrize("return_dict", [False, True])
+def test_a_cache_of_the_callers_own_is_filled_for_a_text_that_goes_on(
+    open_model: Any, return_dict: bool
+) -> None:
+    model, inputs = open_model("llama")
+    caches, options = [], {"do_sample": False, "return_dict_in_generate": return_dict}
+    for extra in ({}, {"custom_generate": recap_generate}):
+        caches.append(DynamicCache(config=model.config))
+        model.generate(**inputs, max_new_tokens=9, **{CACHE: caches[-1]}, **options, **extra)
+    plain, ours = caches
+    assert ours.get_seq_length() == plain.get_seq_length() == inputs["input_ids"].shape[1] + 8
+    for one, other in zip(plain.layers, ours.layers, strict=True):
+        assert torch.allclose(one.keys, other.keys, atol=1e-3)
+
+
+def test_positions_of_ones_own_are_refused_on_several_axes_too(open_model: Any) -> None:
+    model, _ = open_model("qwen2_5_vl")
+    ids = torch.tensor([[5, 6, 7, 8]])
+    plain, ours = both(model, {"input_ids": ids}, max_new_tokens=6, do_sample=False)
+    assert torch.equal(plain, ours)
+    positions = (3 * torch.arange(ids.shape[1])).expand(4, 1, -1)
+    ask = {"max_new_tokens": 6, "do_sample": False, "custom_generate": recap_generate}
+    with pytest.raises(ValueError, match="position_ids must count"):
+        model.generate(ids, position_ids=positions, **ask)
+
+
+def test_costs_are_kept_apart_by_threads_and_by_how_the_layers_run(
+    open_model: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of times is for this machine; here the layers are the library's own, `load_target` fuses them."""
+    model, inputs = open_model("llama")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder, files = tmp_path / "cache" / "recap-vlm", set()
+    curve = CostCurve(ROWS, tuple(float(row) for row in ROWS))
+    monkeypatch.setattr(transformers_vlm, "measure_pass_seconds", lambda *_: curve)
+    num_threads = torch.get_num_threads()
+    try:
+        for wanted in (1, 2):
+            torch.set_num_threads(wanted)
+            both(model, inputs, max_new_tokens=2, do_sample=False, method="recap@auto")
+            assert len(set(folder.iterdir()) - files) == 1, wanted
+            files = set(folder.iterdir())
+            fused = TransformersTarget(
+                "llama", model, None, find_family(model.config), describe_environment("cpu", "float32")
+            )
+            assert isinstance(fused.decoder, FusedDecoder)
+            assert fused.cost_curve == curve
+            assert len(set(folder.iterdir()) - files) == 1, wanted
+            files = set(folder.iterdir())
+    finally:
+        torch.set_num_threads(num_threads)

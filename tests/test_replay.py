@@ -21,6 +21,7 @@ from recap.memory import Memories
 from recap.recorder import Recorder
 from recap.recording import RecordedRun, build_trace, run_settings
 from recap.replay import __main__ as command_line
+from recap.replay import report
 from recap.replay.counts import POLICIES, count_states
 from recap.replay.passes import replay_passes
 from recap.replay.prompt_seeded import count_seeded_states
@@ -101,6 +102,24 @@ def test_a_run_that_chose_its_budgets_by_the_clock_replays_with_those_it_chose()
             assert passes["same_tree"]["value"] == passes["same_accepted_length"]["value"] == 1.0
         num_passes += passes["num_passes"]
     assert num_passes > 0
+
+
+def test_a_folder_of_traces_is_read_one_at_a_time(tmp_path, monkeypatch):
+    """A benchmark's traces together are larger than memories: each is counted before the next one is read."""
+    traces = random_traces(random.Random(6), "recap@8")
+    for index, trace in enumerate(traces):
+        save_trace(trace, tmp_path / f"{index}.json")
+    log = []
+    for owner, name in ((command_line, "load_trace"), (report, "count_run")):
+        original = getattr(owner, name)
+        monkeypatch.setattr(
+            owner, name, lambda *given, name=name, original=original: (log.append(name), original(*given))[1]
+        )
+    out = tmp_path / "figures" / "out.json"
+    out.parent.mkdir()
+    assert command_line.main([str(tmp_path), "--json", str(out)]) == 0
+    assert log == ["load_trace", "count_run"] * len(traces)
+    assert json.loads(out.read_text()) == json.loads(json.dumps(build_report(traces)))
 
 
 def test_without_the_rows_carried_in_a_replay_would_not_come_out_the_same(monkeypatch):

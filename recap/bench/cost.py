@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from recap.budget import CostCurve
+from recap.command_line import MODEL_HELP
 from recap.errors import InputError
 from recap.targets.cost import PREFIX_LENGTH, ROWS
 from recap.targets.loading import load_target
@@ -20,7 +21,7 @@ COMPARED_ROWS = (16, 64)
 def add_command(commands: Any) -> None:
     """The options of `cost`, on argparse's subparsers."""
     parser = commands.add_parser("cost", help="time passes by their rows, and keep the times for @auto")
-    parser.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
+    parser.add_argument("--model", default="teaching-qwen", help=MODEL_HELP)
     parser.add_argument("--dtype", default="auto", help="float32, bfloat16, float16 or auto (default)")
     parser.add_argument(
         "--rows", type=_numbers, default=ROWS, help=f"rising, from 1 (default {','.join(map(str, ROWS))})"

@@ -131,7 +131,7 @@ def between_reports(report: Mapping[str, Any], other: Mapping[str, Any]) -> list
     settings, others = report["settings"], other["settings"]
     told = [
         f"{key}={settings.get(key)} against {others.get(key)}"
-        for key in sorted({*settings, *others} - {"methods", "questions", "skipped_lines"})
+        for key in sorted({*settings, *others} - {"methods", "questions", "skipped_lines", "environments"})
         if settings.get(key) != others.get(key)
     ]
     paper_name, paper = PAPER_PERSISTENCE

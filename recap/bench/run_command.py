@@ -27,7 +27,7 @@ from recap.bench.runner import BenchRunner, BenchTarget, MeasuredUnit
 from recap.bench.settings import BenchSettings, ResetU
 from recap.bench.shards import Shard, parse_shard, take_shard
 from recap.bench.workload import Order, Workload, arrange, read_workload, select
-from recap.command_line import STOPPED, check_writable
+from recap.command_line import MODEL_HELP, STOPPED, check_writable
 from recap.drafters import AUTO, METHODS
 from recap.errors import InputError
 from recap.pictures import describe_picture
@@ -61,7 +61,7 @@ def add_command(commands: Any) -> None:
         default=(REFERENCE, "recap"),
         help="comma-separated names from the list below; @N behind a RECAP name sets its nodes (default: ar,recap)",
     )
-    parser.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
+    parser.add_argument("--model", default="teaching-qwen", help=MODEL_HELP)
     parser.add_argument("--dtype", default="auto", help="float32, bfloat16, float16 or auto (default)")
     parser.add_argument("--topics", type=_names, default=(), help="comma-separated; all of them by default")
     parser.add_argument("--limit", type=int, help="units in all, spread evenly over the topics")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recap.bench.workload import read_workload, select
-from recap.command_line import check_writable, exit_code_of, write_json
+from recap.command_line import MODEL_HELP, check_writable, exit_code_of, write_json
 from recap.counterfactual.question import diagnose, single_report
 from recap.counterfactual.workload import LeftOut, diagnose_all, pair_pictures, pooled_report
 from recap.errors import InputError
@@ -51,7 +51,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     many.add_argument("--topics", help="comma-separated; all of them by default")
     many.add_argument("--limit", type=int, help="questions in all, spread evenly over the topics")
-    parser.add_argument("--model", default="teaching-qwen", help="teaching-qwen, a folder or a hub name")
+    parser.add_argument("--model", default="teaching-qwen", help=MODEL_HELP)
     parser.add_argument(
         "--max-new-tokens", type=int, default=200, help="length cap of the answer (default 200)"
     )

@@ -49,7 +49,15 @@ def write_successors(matrix: np.ndarray, tree: DraftTree, row_ids: np.ndarray) -
     """Write every evaluated node's highest-scoring ids under its token, int32 [num_nodes, >= K], into `matrix` [V, K].
 
     Of several nodes with one token the first by depth, then by rank path, counts; so repeated runs agree.
+
+    Raises:
+        ValueError: a token outside the matrix, as where a stream meets a target of another vocabulary.
     """
+    if not 0 <= tree.token_ids.min() <= tree.token_ids.max() < len(matrix):
+        raise ValueError(
+            f"token ids must be from 0 to {len(matrix) - 1}; "
+            f"got {tree.token_ids.min()}..{tree.token_ids.max()} (keys of successors)"
+        )
     made_first = np.argsort(tree.pop_orders)
     _write(matrix, tree.token_ids[made_first], row_ids[made_first])
 
@@ -63,7 +71,8 @@ def _fill(matrix, root_id, parents, ranks, blocked_ids):
     count = 1
     for node in range(1, len(parents)):
         parent = place[parents[node]]
-        if parent < 0:
+        # Rows may name ids that have none, where a stream meets a target of another width.
+        if parent < 0 or token_ids[parent] >= len(matrix):
             continue
         token = np.int64(matrix[token_ids[parent], ranks[node]])
         is_dropped = token < 0

@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> int:
     """Replay the traces, write the report, and tell its main figures. Raises RecapError."""
     check_writable([options.json])
-    report = build_report([load_trace(path) for path in _trace_paths(options.traces)], options.run)
+    report = build_report(map(load_trace, _trace_paths(options.traces)), options.run)
     write_json(report, options.json)
     print(summary(report))
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -48,13 +48,18 @@ def count_run(trace: Trace, run: Run) -> Counts:
     return counts
 
 
-def build_report(traces: Sequence[Trace], run_name: str | None = None) -> dict[str, Any]:
-    """The whole report. Raises TraceError for a trace without a run to replay."""
+def build_report(traces: Iterable[Trace], run_name: str | None = None) -> dict[str, Any]:
+    """The whole report; traces are taken one at a time, as a folder of them may not fit the memory.
+
+    Raises TraceError for a trace without a run to replay.
+    """
     by_picture: dict[str, Counts] = {}
     names: Counter[str] = Counter()
+    models: Counter[str] = Counter()
     for trace in traces:
         run = find_run(trace, run_name)
         names[run.name] += 1
+        models[trace.model] += 1
         picture = trace.request.image.thumbnail if trace.request.image else f"none: {trace.title}"
         by_picture.setdefault(picture, Counter()).update(count_run(trace, run))
     ratio = Ratios(list(by_picture.values()))
@@ -62,12 +67,12 @@ def build_report(traces: Sequence[Trace], run_name: str | None = None) -> dict[s
     return {
         "schema": SCHEMA,
         "kind": "replay",
-        "num_traces": len(traces),
+        "num_traces": models.total(),
         "num_pictures": len(by_picture),
         "num_states": total["own/states"],
         "num_stand_ins": total["stand_ins"],
         "runs": dict(names),
-        "models": sorted({trace.model for trace in traces}),
+        "models": sorted(models),
         "passes": {
             "num_passes": total["passes"],
             "num_replayed": total["replayed"],

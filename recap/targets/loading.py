@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +147,7 @@ def choose_dtype(device: str, dtype: str) -> tuple[str, str]:
 
 
 def describe_environment(device: str, dtype: str) -> Environment:
-    """Where runs are measured, for records."""
+    """Where runs are measured, for records. `device` as torch names it; `dtype` as in `load_target`, but not `auto`."""
     return Environment(
         device=_device_name(device),
         dtype=dtype,
@@ -162,9 +163,12 @@ def _count_parameters(model_class: Any, config: transformers.PreTrainedConfig) -
         return sum(parameter.numel() for parameter in model_class.from_config(config).parameters())
 
 
+@cache
 def _device_name(device: str) -> str:
-    if device != "cpu":
+    if device.startswith("cuda"):
         return torch.cuda.get_device_name(device)
+    if device != "cpu":
+        return device
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:

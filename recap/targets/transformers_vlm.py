@@ -115,8 +115,9 @@ class TransformersTarget:
         return curve
 
     def cost_file(self, prefix_length: int) -> Path:
-        """Where the cost curve is kept, see `recap.targets.cost`."""
-        return cost_file(self.model.config.to_json_string(), self.environment, prefix_length)
+        """Where the cost curve is kept, see `recap.targets.cost`; fused layers and plain ones have each their own."""
+        shape = f"{type(self.decoder).__name__} {self.model.config.to_json_string()}"
+        return cost_file(shape, self.environment, prefix_length)
 
     @property
     def device(self) -> torch.device:
