@@ -102,6 +102,8 @@ def make_theme() -> gr.themes.Base:
         body_background_fill_dark="#10141a",
         background_fill_primary="#ffffff",
         background_fill_primary_dark="#171c24",
+        input_placeholder_color="#5d6878",
+        input_placeholder_color_dark="#a3aebd",
         body_text_color="#1b2430",
         body_text_color_dark="#e8ecf2",
         body_text_color_subdued="#5d6878",

@@ -19,6 +19,7 @@ from make_traces import make_trace
 from player_page import value
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from test_visualize_tree import luminance
 from toy_bench import toy_report
 
 from demo import app, texts
@@ -29,6 +30,7 @@ from demo.models import Models
 from demo.page import header_value
 from demo.routes import FILES, component_head, make_routes
 from demo.runs import keep_run
+from demo.serve import make_theme
 from demo.session import SessionStore
 from demo.states import player_source
 from recap.errors import RecapError, TraceError
@@ -54,12 +56,14 @@ LESSONS = {
 
 @pytest.fixture(scope="module")
 def traces_folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("traces")
+    folder = tmp_path_factory.mktemp("teacher") / "traces"
+    folder.mkdir()
     for name, options in TRACES.items():
         save_trace(
             make_trace(options["seed"], max_nodes=options["max_nodes"], num_tokens=options["num_tokens"]),
             folder / f"{name}.json",
         )
+    save_trace(make_trace(7, max_nodes=4, num_tokens=8), folder.parent / "secret.json")  # not offered
     (folder / "third.json").write_text('{"schema_version": 1, "title": "Broken"}')
     (folder / "not a name.json").write_text("{}")
     (folder / "lessons").mkdir()
@@ -177,7 +181,8 @@ def test_a_run_of_one_s_own_is_served_by_its_key_alone(client, sessions):
     [
         "recorded/none/payload",
         "recorded/third/payload",
-        "recorded/..%2Ffirst/trace",
+        "recorded/..%2Fsecret/trace",
+        "recorded/not a name/trace",
         "recorded/first/picture",
         "runs/x/payload",
         "files/none",
@@ -253,9 +258,10 @@ def test_a_report_is_opened_as_plots_and_a_broken_one_is_one_sentence(
     assert handlers.open_trace(str(path), request)[1]["sentence"].endswith("not whole; please make it again.")
 
 
-def test_an_unknown_recorded_run_is_refused(recorded):
-    with pytest.raises(TraceError):
-        recorded.get("../secret")
+@pytest.mark.parametrize("name", ["../secret", "not a name", "none", ""])
+def test_a_recorded_run_that_is_not_offered_is_refused_also_where_its_file_is_there(recorded, name):
+    with pytest.raises(TraceError, match="no recorded run of that name"):
+        recorded.get(name)
 
 
 def test_a_taken_port_is_one_sentence(capsys):
@@ -290,6 +296,14 @@ def test_the_port_comes_from_the_environment_where_none_is_given(monkeypatch):
     monkeypatch.setenv("GRADIO_SERVER_PORT", "8002")
     assert app.build_parser().parse_args([]).port == 8002
     assert app.build_parser().parse_args(["--port", "8003"]).port == 8003
+
+
+@pytest.mark.parametrize("mode", ["", "_dark"])
+def test_a_field_s_example_has_a_contrast_of_at_least_4_5(mode):
+    theme = make_theme()
+    colours = [getattr(theme, f"input_{part}{mode}") for part in ("placeholder_color", "background_fill")]
+    dim, bright = sorted(map(luminance, colours))
+    assert (bright + 0.05) / (dim + 0.05) >= 4.5
 
 
 def test_the_page_loads_no_torch_before_the_model():

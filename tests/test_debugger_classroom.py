@@ -153,10 +153,64 @@ def test_a_screen_reader_hears_each_step_and_the_node_that_is_chosen(page, mount
 def test_text_of_every_panel_has_a_contrast_of_at_least_4_5(page, mount, theme):
     mount(step=STEP, theme=theme)
     poor: list = []
-    for keys in (["1"], ["2"], ["3"], ["4"], ["v"]):
+    for keys in (["1"], ["c"], ["2"], ["3"], ["4"], ["v"]):
         press(page, *keys)
         poor += page.evaluate(CONTRASTS)
     assert poor == []
+
+
+#: What the keyboard's focus stands on: the element's test id, its first class, its words.
+FOCUSED = """() => {
+    const { dataset, className, textContent } = document.activeElement;
+    return [dataset.testid || "", String(className).split(" ")[0], textContent];
+}"""
+
+
+def test_the_keyboard_s_focus_outlives_what_is_drawn_anew(page, mount):
+    mount(SHIPPED, step=12)
+    for act, place in (
+        ("button.rp-fate", "rp-panel-body"),  # another node: what the panel says is new
+        (".rp-product button", "rp-plain"),
+        ("[data-testid=recap-missed] button", "rp-plain"),
+    ):
+        page.locator(act).last.focus()
+        press(page, "Enter")
+        assert page.evaluate(FOCUSED)[1] == place, act
+    panel = page.get_by_role("tabpanel")
+    assert panel.get_attribute("aria-label") == "Node"
+    page.get_by_test_id("recap-run-select").focus()
+    names = [run["name"] for run in SHIPPED_RAW["runs"]]
+    before = names.index(state(page)["run"])
+    press(page, "ArrowUp")
+    assert state(page)["run"] == names[before - 1]
+    press(page, "ArrowDown")
+    assert state(page)["run"] == names[before], "the list goes on by keys"
+    page.get_by_test_id("recap-same-text").focus()
+    press(page, "Enter")
+    assert page.evaluate(FOCUSED)[0] == "recap-same-text"
+    other = page.locator(".rp-compare-table button").last
+    other.focus()
+    press(page, "Enter")
+    assert page.evaluate(FOCUSED)[1:] == ["rp-plain", other.inner_text()]
+
+
+def test_a_list_of_runs_that_was_opened_by_mouse_gives_the_keys_back(page, mount):
+    mount(SHIPPED, step=12)
+    choice = page.get_by_test_id("recap-run-select")
+    choice.focus()
+    choice.dispatch_event("pointerdown")
+    choice.select_option(SHIPPED_RAW["runs"][0]["name"])
+    press(page, "ArrowRight")
+    assert state(page)["step"] == 2
+
+
+def test_leaving_a_lesson_leaves_the_keyboard_in_the_player(page, mount):
+    shared = {"run": "recap@24", "grown": None, "node": None, "panel": None, "question": None, "text": "b"}
+    steps = [shared | {"title": "a", "pass": STEP, "stage": "commit"}]
+    mount(lesson={"name": "l", "title": "L", "steps": steps, "glossary": [], "teacher_note": ""})
+    page.get_by_label("Leave the lesson").focus()
+    press(page, "Enter")
+    assert page.evaluate(FOCUSED)[1] == "rp-panel-body"
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -217,14 +271,16 @@ CONTRASTS = """() => {
         for (let e = element; e; e = e.parentElement) layers.unshift(rgba(getComputedStyle(e).backgroundColor));
         return layers.reduce((under, top) => over(top, under), [255, 255, 255]);
     };
-    const left = ".rp-tree, .rp-later, :disabled, [aria-pressed=false], option";
+    const opacity = (e) => (e ? getComputedStyle(e).opacity * opacity(e.parentElement) : 1);
+    const left = ".rp-tree, .rp-later, :disabled, option";
     const walker = document.createTreeWalker(document.getElementById("recap"), NodeFilter.SHOW_TEXT);
     const poor = new Set();
     while (walker.nextNode()) {
         const element = walker.currentNode.parentElement;
         if (!walker.currentNode.data.trim() || !element.checkVisibility() || element.closest(left)) continue;
         const back = behind(element);
-        const [a, b] = [light(over(rgba(getComputedStyle(element).color), back)), light(back)];
+        const [r, g, blue, alpha] = rgba(getComputedStyle(element).color);
+        const [a, b] = [light(over([r, g, blue, alpha * opacity(element)], back)), light(back)];
         const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
         if (ratio < 4.5) poor.add(`${element.className || element.tagName} ${ratio.toFixed(2)}`);
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import io
 import json
 import random
 import re
@@ -15,6 +16,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from PIL import Image
 from player_page import assert_quiet, open_page
 from test_counterfactual_pooled import random_diagnosed
 from test_replay import random_traces
@@ -26,7 +28,7 @@ from recap.errors import TraceError
 from recap.replay.report import build_report
 from visualize import __main__ as command_line
 from visualize import paper_numbers
-from visualize.assets import plotly_script
+from visualize.assets import player_script, player_style, plotly_script
 from visualize.bench_figures import (
     acceptance_figure,
     growth_figure,
@@ -41,6 +43,7 @@ from visualize.counterfactual_figures import (
     relative_support_figure,
     swapped_rows_figure,
 )
+from visualize.page import script_json
 from visualize.replay_figures import (
     coverage_recall_figure,
     matched_length_figure,
@@ -480,3 +483,50 @@ def test_a_page_fits_any_width_and_no_figure_covers_another(
             for upper, lower in pairwise(boxes):
                 assert upper["bottom"] < lower["top"]
         assert_quiet(page)
+
+
+PLAYER_PAGE = """<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,"><title>r</title>
+<style>{style}</style><div id="report"></div><script>{plotly}</script><script>{player}</script>
+<script>RecapPlayer.mountReport(document.getElementById("report"), {payload}, {{ theme: "{theme}" }});</script>"""
+#: Of each whisker that lies on its bar for at least 12 px: whether it runs sideways, and a point of it, on the bar.
+ON_BARS = """() => [...document.querySelectorAll("path.xerror, path.yerror")].map((whisker) => {
+    const bars = whisker.closest(".trace").querySelectorAll(".point path");
+    const { left, right, top, bottom } = whisker.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    const boxes = [...bars].map((bar) => bar.getBoundingClientRect());
+    const is_sideways = whisker.classList.contains("xerror");
+    const bar = boxes.find((box) => (is_sideways ? box.top < y && y < box.bottom : box.left < x && x < box.right));
+    if (!bar) return null;
+    if (is_sideways) return bar.right - left < 12 ? null : [true, (left + bar.right) / 2, y + scrollY];
+    return bottom - bar.top < 12 || bar.width < 9 ? null : [false, x, (bar.top + bottom) / 2 + scrollY];
+}).filter(Boolean)"""
+
+
+def luminances(pixels: np.ndarray) -> np.ndarray:
+    """Relative luminance by WCAG of sRGB pixels, [..., 3] in 0..255."""
+    share = pixels / 255
+    linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+    return linear @ np.array([0.2126, 0.7152, 0.0722])
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(("kind", "theme"), [("bench", None), ("bench", "dark"), ("many", "dark")])
+def test_a_whisker_is_seen_on_any_bar(bench, pictures, kind, theme, chromium, tmp_path):
+    report = {"bench": bench, **pictures}[kind]
+    parts = {"style": player_style(), "plotly": plotly_script(), "player": player_script(), "theme": theme}
+    html = (
+        PLAYER_PAGE.format(payload=script_json(report_payload(report)), **parts)
+        if theme
+        else report_page(report)
+    )
+    with open_page(chromium, html, tmp_path / "report.html") as page:
+        page.wait_for_function("document.querySelectorAll('path.xerror, path.yerror').length > 1")
+        found = page.evaluate(ON_BARS)
+        assert found
+        pixels = np.asarray(Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB"))
+    for is_sideways, x, y in found:
+        # Across the whisker, no further than its own width to either side: on the bar all along.
+        x, y = round(x), round(y)
+        across = pixels[y - 4 : y + 5, x] if is_sideways else pixels[y, x - 4 : x + 5]
+        bright = luminances(across) + 0.05
+        assert bright.max() / bright.min() >= 3, (is_sideways, x, y)

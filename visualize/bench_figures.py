@@ -172,7 +172,7 @@ def _percentile_whiskers(figures: Sequence[dict[str, float]]) -> dict[str, Any]:
     """From P10 to P90 around S; one-sided where a skewed mean lies outside of them."""
     above = [max(0.0, one["p90"] - one["speedup"]) for one in figures]
     below = [max(0.0, one["speedup"] - one["p10"]) for one in figures]
-    return {"type": "data", "array": above, "arrayminus": below, "color": LIGHT["faint"]}
+    return {"type": "data", "array": above, "arrayminus": below, "color": LIGHT["ink"]}
 
 
 def _told(name: str, overall: dict[str, Any]) -> str:

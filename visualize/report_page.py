@@ -49,7 +49,9 @@ _PAGE = """<!doctype html>
 <title>{title}</title>
 <style>body {{ margin: 24px auto; max-width: 920px; padding: 0 10px; }}
 body {{ font-family: {font}; color: {ink}; background: {background}; }}
-figure {{ margin: 24px 0; }} figcaption {{ font-weight: 600; }} p {{ color: {muted}; }}</style>
+figure {{ margin: 24px 0; }} figcaption {{ font-weight: 600; }} p {{ color: {muted}; }}
+/* A whisker stands out on any bar: it has an edge of the background's colour. */
+path:is(.xerror, .yerror) {{ filter: drop-shadow(1px 1px {background}) drop-shadow(-1px -1px {background}); }}</style>
 </head>
 <body>
 <h1>{title}</h1>

@@ -83,7 +83,7 @@ def interval_whiskers(intervals: list[dict[str, float | None]], scale: float = 1
         "type": "data",
         "array": [scale * (interval["high"] - interval["value"]) for interval in intervals],
         "arrayminus": [scale * (interval["value"] - interval["low"]) for interval in intervals],
-        "color": LIGHT["faint"],
+        "color": LIGHT["ink"],
     }
 
 

@@ -57,20 +57,30 @@
 
   function toggle(dialog) { if (dialog.open) dialog.close(); else dialog.showModal(); }
 
-  // Small groups of buttons are drawn anew; the keyboard's focus must stay on the one that was pressed.
-  const GROUPS = ".rp-stages, .rp-legend, .rp-tabs, .rp-toggles, .rp-lesson-foot, .rp-choices, .rp-memory";
+  // What is drawn anew takes the keyboard's focus with it. It goes back to the same control where that is still there,
+  // else to the panel, or to the player as a whole. In the panel a control is the same where it says the same.
+  const PANEL = ".rp-panel-body";
+  const GROUPS = `.rp-stages, .rp-legend, .rp-tabs, .rp-toggles, .rp-lesson-foot, .rp-choices, .rp-memory, .rp-badges, .rp-compare-table, ${PANEL}`;
+  const controls = (group) => Array.from(group.querySelectorAll("button, input, select"));
+
   recap.rememberFocus = function (element) {
     const focused = document.activeElement;
-    const group = focused && element.contains(focused) && focused.closest(GROUPS);
-    if (!group) return null;
-    return { element, name: group.className, index: Array.from(group.children).indexOf(focused) };
+    if (!focused || focused === element || !element.contains(focused)) return null;
+    const group = focused.closest(GROUPS);
+    if (!group) return { element };
+    return { element, name: group.className, index: controls(group).indexOf(focused), text: group.matches(PANEL) ? focused.textContent : null };
   };
 
   recap.restoreFocus = function (focus) {
-    if (!focus || focus.element.contains(document.activeElement)) return;
-    const group = focus.element.querySelector(`.${focus.name.split(" ").join(".")}`);
-    const child = group && group.children[focus.index];
-    if (child) child.focus({ preventScroll: true });
-    if (child && child.matches(".rp-search")) child.setSelectionRange(child.value.length, child.value.length);
+    if (!focus) return;
+    const { element, name, index, text } = focus;
+    const isLost = () => !element.contains(document.activeElement);
+    const group = isLost() && name && element.querySelector(`.${name.split(" ").join(".")}`);
+    const child = group && controls(group)[index];
+    if (child && (text === null || text === child.textContent)) {
+      child.focus({ preventScroll: true });
+      if (child.matches(".rp-search")) child.setSelectionRange(child.value.length, child.value.length);
+    }
+    for (const place of [element.querySelector(PANEL), element]) if (isLost() && place) place.focus({ preventScroll: true });
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -86,8 +86,11 @@
       const runs = this.state.payload.runs;
       this.runChoice = null;
       if (runs.length < 2) return;
-      this.runChoice = h("select", { class: "rp-select rp-run", "aria-label": words.run, "data-testid": "recap-run-select", onchange: (event) => this.goTo({ run: event.target.value, step: 1, node: null }) },
+      const choice = h("select", { class: "rp-select rp-run", "aria-label": words.run, "data-testid": "recap-run-select" },
         runs.map((run) => h("option", { value: run.name, selected: run === this.state.run }, recap.runLabel(run))));
+      this.runChoice = recap.givingKeysBack(choice);
+      // Behind the listener that lets go of a list opened by mouse: a list that still has the focus gets it back anew.
+      choice.addEventListener("change", () => this.goTo({ run: choice.value, step: 1, node: null }));
       this.element.querySelector(".rp-badges").prepend(this.runChoice);
     }
 
@@ -133,6 +136,7 @@
           name === "memory" && state.pass && state.pass.writes ? h("span", { class: "rp-count" }, `+${state.pass.writes.length}`) : null)));
       const scroll = this.panelTab === state.tab ? this.panel.scrollTop : 0;
       this.panel.setAttribute("data-testid", `recap-${state.tab}`);
+      this.panel.setAttribute("aria-label", words.tabs[state.tab]);
       this.panel.replaceChildren(recap[PANELS[state.tab]](state, (node) => this.goTo({ node }), this));
       this.panel.scrollTop = scroll;
       this.panelTab = state.tab;
