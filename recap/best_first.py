@@ -56,7 +56,8 @@ def best_first_search(
     """Pop the best open path, make it a node, fuse under its own context and push its children, `max_nodes` times.
 
     `trigram`, `bigram`, `unigram` are the maps' arrays; `u`, `v`, `x` the last three history tokens, x the root;
-    `root_ids`, `root_q` the root's children where no map has a row for it. Returns `TreeBuilder.search`'s arrays.
+    `root_ids`, `root_q` the root's children where no map has a row for it. Returns `TreeBuilder.search`'s arrays, and
+    int64 [num_nodes]: how many maps had a row where each node was proposed.
     """
     max_depth = len(depth_priors)
     # Nodes in pop order; the root is node 0.
@@ -67,6 +68,8 @@ def best_first_search(
     scores = np.empty(max_nodes + 1, np.float64)
     contexts = np.empty((max_nodes + 1, 3), np.int64)
     paths = np.empty((max_nodes + 1, max_depth), np.int32)
+    num_sources = np.zeros(max_nodes + 1, np.int64)
+    num_rows_at = np.zeros(max_nodes + 1, np.int64)
     # Open paths: a child of a node, waiting in the heap.
     num_open = 0
     open_limit = max_nodes * width + width
@@ -113,6 +116,7 @@ def best_first_search(
                 row_probabilities,
                 row_confidences,
             )
+            num_rows_at[node] = num_rows
             kept = 0
             if num_rows > 0:
                 weigh_rows(
@@ -176,6 +180,7 @@ def best_first_search(
         depths[node] = depths[parent] + 1
         q[node] = open_q[best]
         scores[node] = open_score[best]
+        num_sources[node] = num_rows_at[parent]
         contexts[node, 0] = contexts[parent, 1]
         contexts[node, 1] = contexts[parent, 2]
         contexts[node, 2] = open_token[best]
@@ -188,6 +193,7 @@ def best_first_search(
         q[:num_nodes],
         scores[:num_nodes],
         np.zeros(num_nodes, np.bool_),
+        num_sources[:num_nodes],
     )
 
 

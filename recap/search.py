@@ -79,7 +79,17 @@ class TreeBuilder:
         result for b nodes is the first b + 1 entries of the result for any larger number. The same holds for fixed
         expansion, whose order is by depth, then by rank path.
         """
-        return best_first_search(
+        return self.search_with_sources(memories, history, max_nodes, root_candidates)[0]
+
+    def search_with_sources(
+        self,
+        memories: Memories,
+        history: np.ndarray,
+        max_nodes: int,
+        root_candidates: RootCandidates = NO_CANDIDATES,
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """`search`, and for each node how many maps had a row where it was proposed, int64 [num_nodes]; the root: 0."""
+        *tree, num_sources = best_first_search(
             memories.trigram,
             memories.bigram,
             memories.unigram,
@@ -95,3 +105,4 @@ class TreeBuilder:
             self.config.expansion == "fixed",
             *root_candidates,
         )
+        return tuple(tree), num_sources

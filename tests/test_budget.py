@@ -237,9 +237,11 @@ def test_a_search_goes_as_far_as_the_budget_and_little_further() -> None:
     asked: list[int] = []
 
     class Watched(RecapAutoDrafter):
-        def search(self, history: np.ndarray, max_nodes: int) -> tuple[np.ndarray, ...]:
+        def search_with_sources(
+            self, history: np.ndarray, max_nodes: int
+        ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
             asked.append(max_nodes)
-            return super().search(history, max_nodes)
+            return super().search_with_sources(history, max_nodes)
 
     for cost, seed in ((CostCurve((1, 68), (1.0, 6.0)), 3), (FREE, 4), (STEEP, 5)):
         target = ScriptedTarget(40, random_scores(40, 2, seed), end_ids=[0], blocked_ids=[5])
@@ -285,7 +287,7 @@ def test_a_request_after_a_stopped_one_is_as_if_that_had_never_been_made() -> No
                 RecapConfig(), Memories(40), target.blocked_ids, CostCurve((1, 68), (1.0, 4.0))
             )
             asked: list[int] = []
-            search = drafter.search
+            search = drafter.search_with_sources
 
             def watched(history: np.ndarray, most: int, asked=asked, search=search) -> object:
                 asked.append(most)
@@ -302,7 +304,7 @@ def test_a_request_after_a_stopped_one_is_as_if_that_had_never_been_made() -> No
                         stop=lambda calls=calls: next(calls) > 3,
                     )
                 )
-            drafter.search = watched  # type: ignore[method-assign]
+            drafter.search_with_sources = watched  # type: ignore[method-assign]
             events = list(generate(target, drafter, Request(np.array([1, 2, 3]), 60)))
             nodes = [event.num_nodes for event in events if isinstance(event, Iteration)]
             passes.append((nodes, asked))

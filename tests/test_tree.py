@@ -111,6 +111,24 @@ def test_the_tree_of_a_smaller_budget_is_the_start_of_a_larger_one() -> None:
                 assert some.tolist() == every[: budget + 1].tolist()
 
 
+def test_sources_are_the_maps_that_hold_a_row_for_the_parents_path() -> None:
+    rng = random.Random(57)
+    seen = set()
+    for _ in range(scaled(300, 10)):
+        case = random_case(rng)
+        rules = random_rules(rng, case)
+        memories = fill(Memories(case.vocab_size), case.memories)
+        builder = TreeBuilder(config_of(rules), rules.blocked_ids)
+        tree, sources = builder.search_with_sources(memories, np.array(case.history, np.int64), 40)
+        paths = [tuple(case.history)]
+        for token_id, parent, count in zip(tree[0][1:], tree[1][1:], sources[1:], strict=True):
+            assert count == len(case.memories.lookup(paths[parent]))
+            paths.append((*paths[parent], int(token_id)))
+            seen.add(int(count))
+        assert sources[0] == 0
+    assert seen == {1, 2, 3}
+
+
 def test_building_a_tree_changes_no_memory() -> None:
     case = random_case(random.Random(54))
     memories = fill(Memories(case.vocab_size), case.memories)

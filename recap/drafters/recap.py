@@ -65,7 +65,15 @@ class RecapDrafter:
 
     def search(self, history: np.ndarray, max_nodes: int) -> tuple[np.ndarray, ...]:
         """The search alone, for any budget; see `TreeBuilder.search`."""
-        return self.builder.search(self.memories, history, max_nodes, self.root_candidates(history))
+        return self.search_with_sources(history, max_nodes)[0]
+
+    def search_with_sources(
+        self, history: np.ndarray, max_nodes: int
+    ) -> tuple[tuple[np.ndarray, ...], np.ndarray]:
+        """The search and where its nodes come from; see `TreeBuilder.search_with_sources`."""
+        return self.builder.search_with_sources(
+            self.memories, history, max_nodes, self.root_candidates(history)
+        )
 
     def root_candidates(self, history: np.ndarray) -> RootCandidates:
         """What the root drafts where no map has a row for it: nothing."""

@@ -9,12 +9,10 @@ import numpy as np
 from recap.budget import Choice, CostCurve, choose_budget
 from recap.config import RecapConfig
 from recap.drafters.recap import RecapDrafter
-from recap.jit import jit
 from recap.memory import Memories
-from recap.prediction_map import find_row
 from recap.rows import PredictionRows
 from recap.survival import SurvivalTable
-from recap.tree import DraftTree, history_end, pack, path_contexts, root_only_tree
+from recap.tree import DraftTree, pack, root_only_tree
 from recap.verification import Outcome
 
 #: Nodes searched beyond the budget of the pass before, so that a budget can grow without searching twice.
@@ -46,8 +44,6 @@ class RecapAutoDrafter(RecapDrafter):
         self._num_asked = self._num_to_ask = config.max_nodes
         self._match_length = 0
         # Compiled here, so that no measured pass pays for it.
-        nowhere, root = np.int64(-1), (np.zeros(1, np.int64), np.full(1, -1, np.int32))
-        _count_sources(memories.trigram, memories.bigram, memories.unigram, *root, nowhere, nowhere)
         one, table = np.ones(1, np.int64), SurvivalTable()
         choose_budget(table.of_pass(one, 1), self._seconds, table.pace)
         table.of_copied(1, np.ones(1, np.int32))
@@ -77,12 +73,8 @@ class RecapAutoDrafter(RecapDrafter):
         memories, most = self.memories, self.config.max_nodes
         while True:
             self._num_asked = self._num_to_ask
-            searched = self.search(history, self._num_asked)
-            token_ids, parents = searched[:2]
-            self._sources = _count_sources(
-                memories.trigram, memories.bigram, memories.unigram, token_ids, parents, *history_end(history)
-            )
-            num_found = len(token_ids) - 1
+            searched, self._sources = self.search_with_sources(history, self._num_asked)
+            num_found = len(self._sources) - 1
             survival = memories.survival.of_pass(
                 self._sources[1:], most if num_found == self._num_asked else num_found
             )
@@ -111,25 +103,3 @@ class RecapAutoDrafter(RecapDrafter):
         survival.observe(tree, self._sources, self._num_asked, self._match_length, outcome.accepted_indices)
         survival.pace = survival.pace.after(len(outcome.committed_ids), self._seconds[tree.num_draft_nodes])
         return super().observe(history, tree, rows, outcome)
-
-
-@jit
-def _count_sources(trigram, bigram, unigram, token_ids, parents, u, v):
-    """How many maps had a row for each node to be proposed from, int64 [num_nodes].
-
-    Nodes are given in the order of the search, the root first; u and v are the two tokens before it.
-    """
-    contexts = path_contexts(token_ids, parents, u, v)
-    sources = np.zeros(len(parents), np.int64)
-    num_found = np.full(len(parents), -1, np.int64)
-    for node in range(1, len(parents)):
-        parent = parents[node]
-        if num_found[parent] < 0:
-            before, last, token = contexts[parent, 0], contexts[parent, 1], contexts[parent, 2]
-            num_found[parent] = (
-                (find_row(trigram, before, last, token) >= 0)
-                + (find_row(bigram, before, last, token) >= 0)
-                + (find_row(unigram, before, last, token) >= 0)
-            )
-        sources[node] = num_found[parent]
-    return sources
