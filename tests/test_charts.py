@@ -6,6 +6,7 @@ import json
 import random
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -253,6 +254,38 @@ def test_totals_and_orders_are_those_of_the_values():
         assert order == (by_value if "from the lowest" in turn.question else by_value[::-1])
         turn = reasoning.average(random.Random(seed), chart)
         assert (turn is None) == bool(sum(chart.values) % len(chart.values))
+        if turn is not None:
+            mean = sum(chart.values) // len(chart.values)
+            shares = [int(share) for share in re.findall(r"(\d+) for each", turn.answer)]
+            assert sum(shares) == mean
+            assert turn.answer.endswith(f"the average is {mean}.")
+
+
+def test_the_largest_step_is_kept_from_pair_to_pair():
+    for seed in SEEDS:
+        chart = chart_of(seed)
+        turn = reasoning.growth(random.Random(seed), chart)
+        sign = 1 if "rise" in turn.question else -1
+        steps = [sign * (after - before) for before, after in pairwise(chart.values)]
+        best = max(steps)
+        *_, end = turn.answer.split(". ")
+        if best <= 0:
+            assert end.startswith("There is no ")
+            continue
+        place = steps.index(best)
+        assert f"is {best}, from {chart.labels[place]} to {chart.labels[place + 1]}." in end
+        kept = [int(value) for value in re.findall(r"so keep (\d+)", turn.answer)]
+        assert kept == [max(steps[: i + 1]) for i, step in enumerate(steps) if step > 0]
+
+
+def test_labels_above_a_limit_are_those_that_count():
+    for seed in SEEDS:
+        chart = chart_of(seed)
+        turn = reasoning.check_each(random.Random(seed), chart)
+        limit = int(re.search(r"above (\d+)", turn.question).group(1))
+        right = [label for label, value in zip(chart.labels, chart.values, strict=True) if value > limit]
+        assert re.findall(r"so (\w+) counts", turn.answer) == right
+        assert [w for w in words_of(turn.answer.partition(" So ")[2]) if w in chart.labels] == right
 
 
 def test_the_questions_so_far_decide_the_answer():

@@ -21,7 +21,6 @@ def test_running_numbers_go_up_by_one_to_the_number_in_the_conclusion():
         (questions.count, None),
         (questions.people, None),
         (reasoning.count_color, "total"),
-        (reasoning.compare, None),
     ):
         for scene, turn in answers_of(asker):
             assert turn.kind == "count"
@@ -43,9 +42,13 @@ def test_whoever_wears_the_most_is_found_by_the_last_of_the_running_numbers():
         evidence, _, end = turn.answer.partition(" The highest ")
         last = [re.findall("|".join(NUMBERS), sentence)[-1] for sentence in evidence.split(". ")]
         assert last == [NUMBERS[count] for count in counts]
-        assert f"is {NUMBERS[max(counts)]}," in end
+        judged, _, conclusion = end.partition(" So ")
+        assert judged.startswith(f"number is {NUMBERS[max(counts)]}. ")
+        for person, count in zip(scene.people, counts, strict=True):
+            verdict = "yes" if count == max(counts) else "no"
+            assert f"the {person.kind} has {NUMBERS[count]}, {verdict}" in judged.lower()
         best = [p.kind for p, count in zip(scene.people, counts, strict=True) if count == max(counts)]
-        assert re.findall(rf"\b({'|'.join(PEOPLE)})\b", end) == best
+        assert re.findall(rf"\b({'|'.join(PEOPLE)})\b", conclusion) == best
 
 
 def test_step_by_step_counts_end_with_the_number_that_is_there():
@@ -56,25 +59,66 @@ def test_step_by_step_counts_end_with_the_number_that_is_there():
             assert turn.answer.rstrip(".").split()[-1] == NUMBERS[right]
 
 
+def _tally(told: str) -> list[tuple[str, str, str]]:
+    """Kind, color and running number of every garment told."""
+    each = rf"({'|'.join(GARMENTS)})(?: of the \w+)? (?:is|are) (\w+) number (\w+)"
+    return re.findall(each, told)
+
+
+def test_colors_worn_twice_are_found_person_by_person():
+    for scene, turn in answers_of(reasoning.twice):
+        *told, _ = turn.answer.split(". ")
+        for person, sentence in zip(scene.people, told, strict=True):
+            steps = _tally(sentence)
+            assert [(color, kind) for kind, color, _ in steps] == outfit(person)
+            colors = [color for color, _ in outfit(person)]
+            assert [n for _, _, n in steps] == [
+                NUMBERS[colors[: i + 1].count(c)] for i, c in enumerate(colors)
+            ]
+            assert sentence.endswith("yes" if len(set(colors)) < len(colors) else "no")
+
+
 def test_the_most_common_color_is_found_by_its_count():
     for scene, turn in answers_of(reasoning.commonest):
         counts = Counter(color for color, _ in truth(scene))
         best = {color for color, count in counts.items() if count == max(counts.values())}
-        assert set(re.findall("|".join(COLORS), turn.answer.rpartition("So ")[2])) == best
+        evidence, judged, conclusion = re.split(" The highest | So ", turn.answer)
+        seen: Counter[str] = Counter()
+        steps = _tally(evidence)
+        assert [(color, kind) for kind, color, _ in steps] == truth(scene)
+        for _, color, count in steps:
+            seen[color] += 1
+            assert count == NUMBERS[seen[color]]
+        told = re.findall(r"(\w+) has (\w+), (yes|no)", judged.lower())
+        assert {color: NUMBERS.index(count) for color, count, _ in told} == counts
+        assert {color for color, _, verdict in told if verdict == "yes"} == best
+        assert set(re.findall("|".join(COLORS), conclusion)) == best
 
 
 def test_comparisons_put_both_colors_side_by_side_and_count_the_equal_ones():
-    for scene, turn in answers_of(reasoning.compare):
-        one, other = (
-            wardrobe(next(p for p in scene.people if p.kind == kind))
-            for kind in re.findall(rf"the ({'|'.join(PEOPLE)})", turn.question)
-        )
-        rows = re.findall(r"On the \w+: ([\w ]+) and ([\w ]+)", turn.answer)
-        for worn, side in ((one, 0), (other, 1)):
-            read = [row[side].removeprefix("a ").split(" ") for row in rows if row[side] != "nothing"]
-            assert [(kind, color) for color, kind in read] == list(worn.items())
-        equal = len(one.items() & other.items())
-        assert f"So {NUMBERS[equal] if equal else 'no'} garment" in turn.answer
+    for asker in (reasoning.compare, reasoning.matches):
+        for scene, turn in answers_of(asker):
+            mine, theirs = (
+                next(p for p in scene.people if p.kind == kind)
+                for kind in re.findall(rf"the ({'|'.join(PEOPLE)})", turn.question)
+            )
+            one, other = wardrobe(mine), wardrobe(theirs)
+            evidence, _, conclusion = turn.answer.partition(" So ")
+            walked, _, extra = evidence.partition(f"Only the {theirs.kind} wears ")
+            assert facts_told(walked)[: len(one)] == outfit(mine)
+            assert dict(map(reversed, facts_told(extra))) == {k: c for k, c in other.items() if k not in one}
+            verdicts = re.findall(
+                rf"(\w+) of the {theirs.kind} (\w+)\? (?:It is|They are) (\w+): (\w+)", walked
+            )
+            shared = [kind for kind in one if kind in other]
+            assert [step[:3] for step in verdicts] == [(kind, one[kind], other[kind]) for kind in shared]
+            equal = [kind for kind in shared if one[kind] == other[kind]]
+            running = iter(NUMBERS[1:])
+            assert [step[3] for step in verdicts] == [next(running) if k in equal else "no" for k in shared]
+            if asker is reasoning.compare:
+                assert conclusion.startswith(NUMBERS[len(equal)] if equal else "no ")
+            else:
+                assert re.findall(rf"\b({'|'.join(GARMENTS)})\b", conclusion) == equal
 
 
 def test_repainted_clothes_change_nothing_but_the_color():
@@ -115,3 +159,34 @@ def test_differences_of_numbers_follow_the_numbers():
         if sum_told:
             said = [NUMBERS.index(word.lower()) for word in sum_told.groups()]
             assert said == [*counts, counts[0] - counts[1]]
+
+
+def test_what_only_one_has_follows_the_verdicts_garment_by_garment():
+    for scene, turn in answers_of(reasoning.differ):
+        one, other = (
+            wardrobe(next(p for p in scene.people if p.kind == kind))
+            for kind in re.findall(rf"the ({'|'.join(PEOPLE)})", turn.question)
+        )
+        evidence, conclusion = turn.answer.split(" So ")
+        verdicts = [step.rpartition(": ")[2].split()[0].rstrip(".") for step in evidence.split("; ")]
+        assert verdicts == ["both" if kind in other else "only" for kind in one]
+        kept = [kind for kind in one if kind not in other]
+        assert re.findall(rf"\b({'|'.join(GARMENTS)})\b", conclusion) == kept
+
+
+def test_a_swap_of_one_garment_gives_each_the_others_color():
+    for scene, turn in answers_of(reasoning.swap):
+        one, other = (
+            next(p for p in scene.people if p.kind == kind)
+            for kind in re.findall(rf"the ({'|'.join(PEOPLE)})", turn.question)
+        )
+        now, after = turn.answer.split(": ", 1)
+        (mine, kind), (yours, _) = facts_told(now)
+        assert (wardrobe(one)[kind], wardrobe(other)[kind]) == (mine, yours)
+        assert ("nobody will notice" in after) == (mine == yours)
+        swapped = [
+            (color if found != kind else new, found)
+            for person, new in ((one, yours), (other, mine))
+            for color, found in outfit(person)
+        ]
+        assert facts_told(after) == swapped

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "assets" / "teaching_vlm"))
 
 from family import IGNORED
 from labels import CLASSES
+from language import NUMBERS
 from reading import compare, form, is_right
 from shapes import captions, questions, reasoning
 from shapes.entry import FAMILY
@@ -263,3 +264,28 @@ def test_reading_finds_facts_the_question_does_not_give_away():
     assert compare("blue, red", "red, blue", "?", "shapes", "colors") == (1, 2)
     assert is_right("It is a red circle.", "A red circle.", "?", "shapes")
     assert not is_right("No, it is red.", "Yes, it is red.", "?", "shapes")
+
+
+def test_the_fullest_lines_and_commonest_values_are_judged_by_their_own_numbers():
+    for seed in range(150):
+        rng, scene = scene_of(seed)
+        turn = reasoning.fullest(rng, scene)
+        by_row = "row" in turn.question
+        names = ("top", "middle", "bottom") if by_row else ("left", "center", "right")
+        counts = [0, 0, 0]
+        for cell in range(9):
+            taken = scene.at(cell) is not None
+            counts[cell // 3 if by_row else cell % 3] += taken
+            assert f"{PLACES[cell]} {'taken' if taken else 'empty'}" in turn.answer
+        conclusion = turn.answer.rpartition(" So ")[2]
+        best = [name for name, count in zip(names, counts, strict=True) if count == max(counts)]
+        assert re.findall(rf"the (\w+) {'row' if by_row else 'column'}", conclusion) == best
+        turn = reasoning.commonest(rng, scene)
+        attribute = re.match(r"Which (\w+) is", turn.question).group(1)
+        tally = Counter(getattr(thing, attribute) for thing in scene.things)
+        told = re.findall(r"(\w+) has (\w+), (yes|no)", turn.answer.lower())
+        assert {name: NUMBERS.index(count) for name, count, _ in told} == tally
+        best = [name for name, count in tally.items() if count == max(tally.values())]
+        assert [name for name, _, verdict in told if verdict == "yes"] == best
+        known = "|".join(COLORS if attribute == "color" else SHAPES)
+        assert re.findall(rf"\b({known})\b", turn.answer.rpartition(" So ")[2]) == best

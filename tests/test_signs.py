@@ -300,3 +300,17 @@ def test_every_form_and_kind_is_reached_with_answers_of_good_length():
     assert max(lengths) <= 200
     wordings = [wording for _, questions in captions.FORMS for wording in questions]
     assert len(wordings) == len(set(wordings))
+
+
+def test_the_alphabet_is_told_by_the_places_of_the_letters():
+    asked = 0
+    for scene in map(scene_of, range(300)):
+        turn = None if scene.kind == RECEIPT else reasoning.alphabet(random.Random(0), scene)
+        if turn is None:
+            continue
+        one, other = re.search(r"alphabet, (\w+) or (\w+)\?", turn.question).groups()
+        places = [int(place) for place in re.findall(r"which is letter (\d+)", turn.answer)]
+        assert [chr(ord("a") + place - 1) for place in places] == [one[0], other[0]]
+        assert turn.answer.endswith(f"so {min(one, other)} comes first.")
+        asked += 1
+    assert asked > 50

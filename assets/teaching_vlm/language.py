@@ -6,7 +6,7 @@ One spelling for each number, so that answers can be read back word by word.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -58,6 +58,22 @@ def counted(count: int, noun: str) -> str:
 def versus(one: float, other: float) -> str:
     """'more', 'less' or 'the same': what `one` is against `other`."""
     return "more" if one > other else "less" if one < other else "the same"
+
+
+def highest(counts: Mapping[str, int]) -> tuple[str, list[str]]:
+    """'The highest number is two. Red has two, yes; blue has one, no.', and the names that have it.
+
+    Each name is judged right behind its own number, so that the conclusion has only to repeat those with a yes.
+    """
+    best = max(counts.values())
+    told = [
+        f"{name} has {number(n) if n else 'none'}, {'yes' if n == best else 'no'}"
+        for name, n in counts.items()
+    ]
+    return (
+        f"The highest number is {number(best)}. {capital('; '.join(told))}.",
+        [name for name, n in counts.items() if n == best],
+    )
 
 
 def tally(values: Iterable[str]) -> list[tuple[str, int]]:

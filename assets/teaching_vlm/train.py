@@ -39,7 +39,7 @@ VISION_PICTURES = 32  # a step of stage one
 HIDDEN = ("layers.", "blocks.", "merger.", "multi_modal_projector.")  # parts whose matrices Muon trains
 TOWER = ("visual.", "vision_tower.", "multi_modal_projector.", "image_newline")
 #: Long conversations are drawn more often, as many of them do not fit behind what a row holds already.
-TOPIC_WEIGHTS = {GENERAL: 1.0, TEXT: 1.6, CHART: 1.0, CAPTION: 0.8, REASONING: 2.4, MULTI_TURN: 1.3}
+TOPIC_WEIGHTS = {GENERAL: 1.0, TEXT: 1.6, CHART: 1.0, CAPTION: 0.8, REASONING: 3.0, MULTI_TURN: 1.3}
 
 
 def parse_arguments(arguments: list[str] | None = None) -> argparse.Namespace:

@@ -6,7 +6,7 @@ import random
 from itertools import pairwise
 
 from family import REASONING
-from language import ORDINALS, Turn, join, number, versus
+from language import ORDINALS, Turn, join, number
 
 from charts.phrases import beside, climb, mark, minus, pairs, plural_group, plus, put_in_order, ranked
 from charts.scene import Chart
@@ -17,7 +17,7 @@ def order(rng: random.Random, chart: Chart) -> Turn:
     up = rng.random() < 0.4
     found = ranked(chart)[::-1] if up else ranked(chart)
     word, end = ("lowest", "highest") if up else ("highest", "lowest")
-    told = join([f"{label} with {value}" for label, value in found])
+    told = join([f"{value} for {label}" for label, value in found])
     question = f"Put the {plural_group(chart)} in order from the {word} to the {end}."
     answer = f"{put_in_order(chart.values, -1 if up else 1)} So the order is {told}."
     return Turn(question, answer, "order", REASONING)
@@ -49,11 +49,20 @@ def average(rng: random.Random, chart: Chart) -> Turn | None:
     for nth, (label, value) in zip(ORDINALS[1:], others, strict=False):
         told.append(f"The {nth} is {value} for {label}: {plus(total, value)}.")
         total += value
-    answer = (
-        f"{' '.join(told)} That makes {number(count)} values, and {total} divided by {count} is {total // count}. "
-        f"So the average is {total // count}."
-    )
+    answer = f"{' '.join(told)} That makes {number(count)} values. {_divide(total, count)}"
     return Turn("What is the average of all values?", answer, "average", REASONING)
+
+
+def _divide(total: int, count: int) -> str:
+    """A division without remainder, tens before ones."""
+    tens, ones = divmod(total // count, 10)
+    told = []
+    if tens:
+        rest = total - 10 * tens * count
+        told.append(f"{10 * tens} for each makes {10 * tens * count}, and {minus(total, total - rest)}.")
+    if ones:
+        told.append(f"{ones} for each makes {ones * count}.")
+    return f"{' '.join(told)} So the average is {total // count}."
 
 
 def growth(rng: random.Random, chart: Chart) -> Turn:
@@ -63,19 +72,20 @@ def growth(rng: random.Random, chart: Chart) -> Turn:
     for (label, value), (next_label, next_value) in pairwise(pairs(chart)):
         step = sign * (next_value - value)
         way = "up" if next_value > value else "down"
+        seen = f"From {value} for {label} to {next_value} for {next_label} it goes {way}"
         if step < 0:
-            remark = ", which does not count"
-        elif not best[0]:
-            remark = ", which is the first"
-        else:
-            remark = f" against {best[0]}, which is {versus(step, best[0])}"
-        best = max(best, (step, label, next_label), key=lambda found: found[0])
-        steps = f"{minus(value, next_value)}, so {abs(step)} {way}{remark}"
-        told.append(f"From {label} with {value} to {next_label} with {next_value}: {steps}.")
+            told.append(f"{seen}, so that is no {word}.")
+            continue
+        compared = f". {beside(step, best[0])}" if best[0] else ""
+        if step > best[0]:
+            best = (step, label, next_label)
+        told.append(
+            f"{seen}: {minus(value, next_value)}{compared}, so keep {best[0]} from {best[1]} to {best[2]}."
+        )
     end = (
-        f"So the largest {word} is {best[0]}, from {best[1]} to {best[2]}."
+        f"The largest {word} is {best[0]}, from {best[1]} to {best[2]}."
         if best[0]
-        else f"So there is no {word} at all."
+        else f"There is no {word} at all."
     )
     return Turn(
         f"Where is the largest {word} between neighbors?", f"{' '.join(told)} {end}", "growth", REASONING
@@ -126,9 +136,8 @@ def check_each(rng: random.Random, chart: Chart) -> Turn:
     for opening, (label, value) in zip(openings, pairs(chart), strict=False):
         if value > limit:
             kept.append(label)
-        told.append(
-            f"{opening.format(label, value)} and {value} against {limit} is {'' if value > limit else 'not '}above."
-        )
+        verdict = f"is above, so {label} counts" if value > limit else "is not above"
+        told.append(f"{opening.format(label, value)} and {value} against {limit} {verdict}.")
     end = f"So these are above {limit}: {join(kept)}." if kept else f"So none is above {limit}."
     question = f"Check for each of the {plural_group(chart)} whether it is above {limit}."
     return Turn(question, f"{' '.join(told)} {end}", "check", REASONING)

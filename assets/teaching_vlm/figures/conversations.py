@@ -172,4 +172,7 @@ def drill(rng: random.Random, scene: Scene) -> list[Turn]:
     """Pointing questions, and those of several steps that must look at everyone."""
     if rng.random() < 0.8:
         return [questions.point(rng, scene)]
-    return [rng.choice((reasoning.count_aloud, reasoning.count_color, reasoning.bare_ones))(rng, scene)]
+    several = rng.choice(
+        (reasoning.count_aloud, reasoning.count_color, reasoning.bare_ones, reasoning.commonest)
+    )
+    return [several(rng, scene)]

@@ -5,6 +5,7 @@ A model that looks things up one by one can go on from the last number it has sa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from language import a, capital, join, number
@@ -30,6 +31,37 @@ def sentences(told: Sequence[str]) -> str:
 def worn_on(person: Person, part: str) -> str:
     """'a red hat' or 'nothing' for a part of PARTS."""
     return next((worn(garment) for garment in person.garments if garment.kind in PARTS[part]), "nothing")
+
+
+def same_garments(one: Person, other: Person) -> tuple[str, list[str]]:
+    """Each garment of one, then whether the other's has its color, with running numbers; and which are the same.
+
+    What only the other wears comes last.
+    """
+    told, same = [], []
+    for garment in one.garments:
+        told.append(f"{capital(the(one))} wears {worn(garment)}.")
+        theirs = other.wears(garment.kind)
+        if theirs is None:
+            told.append(f"{capital(has(other, garment.kind))}: no.")
+            continue
+        is_same = theirs.color == garment.color
+        same += [garment.kind] * is_same
+        told.append(f"{check_color(other, theirs, garment.color)}: {number(len(same)) if is_same else 'no'}.")
+    extra = [worn(garment) for garment in other.garments if one.wears(garment.kind) is None]
+    if extra:
+        told.append(f"Only {the(other)} wears {join(extra)}.")
+    return " ".join(told), same
+
+
+def tally_colors(person: Person, seen: Counter[str]) -> str:
+    """'the hat of the woman is red number one and her shoes are red number two'; `seen` goes on counting."""
+    told = []
+    for garment in person.garments:
+        seen[garment.color] += 1
+        name = f"{her(person)} {garment.kind}" if told else f"the {garment.kind} of {the(person)}"
+        told.append(f"{name} {be(garment.kind)} {garment.color} number {number(seen[garment.color])}")
+    return join(told)
 
 
 def check_color(person: Person, garment: Garment, color: str, first: str = "") -> str:

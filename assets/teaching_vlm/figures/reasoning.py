@@ -6,19 +6,23 @@ import random
 from collections import Counter
 
 from family import REASONING
-from language import Turn, capital, join, number
+from language import Turn, capital, highest, join, number
 
-from figures.evidence import PARTS, check_color, count_garments, each_has, sentences, those, worn_on
+from figures.evidence import (
+    check_color,
+    count_garments,
+    each_has,
+    same_garments,
+    sentences,
+    tally_colors,
+    those,
+)
 from figures.phrases import PLACED, covers, has, outfit, she, some, the, where, worn
 from figures.scene import GARMENT_COLORS, GARMENTS, OPTIONAL, Garment, Person, Scene
 
 
 def _turn(question: str, answer: str, kind: str) -> Turn:
     return Turn(question, answer, kind, REASONING)
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{number(count)} times"
 
 
 def _colors(person: Person) -> list[str]:
@@ -35,16 +39,15 @@ def compare(rng: random.Random, scene: Scene) -> Turn | None:
     if len(scene.people) < 2:
         return None
     one, other = rng.sample(scene.people, 2)
-    told, same = [], 0
-    for part in PARTS:
-        texts = worn_on(one, part), worn_on(other, part)
-        told.append(f"on the {part}: {texts[0]} and {texts[1]}")
-        if texts[0] == texts[1] != "nothing":
-            same += 1
-            told[-1] += f", the same, {number(same)}"
-    end = f"So {number(same) if same else 'no'} {'garment is' if same == 1 else 'garments are'} the same."
+    told, same = same_garments(one, other)
+    count = (
+        f"{number(len(same))} {'garment is' if len(same) == 1 else 'garments are'}"
+        if same
+        else "no garments are"
+    )
+    end = f"So {count} the same."
     question = f"Compare {the(one)} with {the(other)}, garment by garment."
-    return _turn(question, f"{sentences(told)} {end}", "count")
+    return _turn(question, f"{told} {end}", "count")
 
 
 def differ(rng: random.Random, scene: Scene) -> Turn | None:
@@ -53,7 +56,11 @@ def differ(rng: random.Random, scene: Scene) -> Turn | None:
         return None
     one, other = rng.sample(scene.people, 2)
     extra = [some(garment.kind) for garment in one.garments if other.wears(garment.kind) is None]
-    each = "; ".join(f"{worn(garment)}, and {has(other, garment.kind)}" for garment in one.garments)
+    each = "; ".join(
+        f"{worn(garment)}, and {has(other, garment.kind)}: "
+        f"{'both' if other.wears(garment.kind) else f'only {the(one)}'}"
+        for garment in one.garments
+    )
     told = f"{capital(the(one))} wears {each}."
     end = (
         f"So only {the(one)} has {join(extra)}."
@@ -74,18 +81,12 @@ def count_aloud(rng: random.Random, scene: Scene) -> Turn:
 
 
 def commonest(rng: random.Random, scene: Scene) -> Turn:
-    told, counts = [], Counter()
-    for person in scene.people:
-        steps = []
-        for color in _colors(person):
-            counts[color] += 1
-            steps.append(f"{color}, {number(counts[color])}")
-        told.append(f"{the(person)} wears {'; '.join(steps)}")
-    best = [color for color, n in counts.items() if n == max(counts.values())]
-    steps = join([f"{color} {_times(n)}" for color, n in counts.items()])
+    counts: Counter[str] = Counter()
+    told = [tally_colors(person, counts) for person in scene.people]
+    judged, best = highest(counts)
     verb = "is the most common" if len(best) == 1 else "are equally common"
     question = "Which color is the most common? Explain step by step."
-    return _turn(question, f"{sentences(told)} I find {steps}. So {join(best)} {verb}.", "count")
+    return _turn(question, f"{sentences(told)} {judged} So {join(best)} {verb}.", "count")
 
 
 def count_color(rng: random.Random, scene: Scene) -> Turn:
@@ -127,15 +128,15 @@ def swap(rng: random.Random, scene: Scene) -> Turn | None:
     if not (pairs := _shared(one, other)):
         return None
     mine, yours = rng.choice(pairs)
-    now = f"Now {the(one)} wears {worn(mine)} and {the(other)} wears {worn(yours)}."
+    alike = "the same color, so nobody will notice" if mine.color == yours.color else "different colors"
+    now = f"Now {the(one)} wears {worn(mine)} and {the(other)} wears {worn(yours)}: {alike}."
     then = " ".join(
         f"After the swap {the(person)} wears {join([worn(new if g is old else g) for g in person.garments])}."
         for person, old, new in ((one, mine, yours), (other, yours, mine))
     )
     things = mine.kind if some(mine.kind) == mine.kind else f"{mine.kind}s"
     question = f"If {the(one)} and {the(other)} swap their {things}, who wears what?"
-    same = " Nobody will notice." if mine.color == yours.color else ""
-    return _turn(question, f"{now} {then}{same}", "swap")
+    return _turn(question, f"{now} {then}", "swap")
 
 
 def exchange(rng: random.Random, scene: Scene) -> Turn | None:
@@ -164,10 +165,11 @@ def twice(rng: random.Random, scene: Scene) -> Turn:
     """Whether a person wears one color more than once."""
     told, found = [], []
     for person in scene.people:
-        colors = _colors(person)
-        steps = [f"{color} again" if color in colors[:i] else color for i, color in enumerate(colors)]
-        told.append(f"{the(person)} wears {join(steps)}")
-        if len(set(colors)) < len(colors):
+        counts: Counter[str] = Counter()
+        steps = tally_colors(person, counts)
+        is_found = max(counts.values()) > 1
+        told.append(f"{steps}: {'yes' if is_found else 'no'}")
+        if is_found:
             found.append(the(person))
     question = "Does anyone wear the same color more than once? Check each person."
     end = those(found, "does", "do", "nobody does")
@@ -178,10 +180,9 @@ def most(rng: random.Random, scene: Scene) -> Turn | None:
     if len(scene.people) < 2:
         return None
     told = sentences([f"{the(person)} wears {count_garments(person)}" for person in scene.people])
-    highest = max(len(person.garments) for person in scene.people)
-    best = [the(person) for person in scene.people if len(person.garments) == highest]
-    end = f"The highest number is {number(highest)}, so {those(best, 'wears', 'wear', '')} the most."
-    return _turn("Who wears the most garments? Count step by step.", f"{told} {end}", "count")
+    judged, best = highest({the(person): len(person.garments) for person in scene.people})
+    end = f"So {those(best, 'wears', 'wear', '')} the most."
+    return _turn("Who wears the most garments? Count step by step.", f"{told} {judged} {end}", "count")
 
 
 def how_many_more(rng: random.Random, scene: Scene) -> Turn | None:
@@ -228,16 +229,10 @@ def matches(rng: random.Random, scene: Scene) -> Turn | None:
     if len(scene.people) < 2:
         return None
     one, other = rng.sample(scene.people, 2)
-    told, same = [], []
-    for garment in one.garments:
-        theirs = other.wears(garment.kind)
-        told.append(f"{garment.kind}: {garment.color} and {'none' if theirs is None else theirs.color}")
-        if theirs is not None and theirs.color == garment.color:
-            told[-1] += ", the same"
-            same.append(garment.kind)
+    told, same = same_garments(one, other)
     end = f"So yes, they match in {join(same)}." if same else "So no, nothing matches."
     question = f"Do {the(one)} and {the(other)} wear any garment in the same color?"
-    return _turn(question, f"{sentences(told)} {end}", "matches")
+    return _turn(question, f"{told} {end}", "matches")
 
 
 ASKERS = (

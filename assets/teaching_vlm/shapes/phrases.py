@@ -6,7 +6,7 @@ from collections import Counter
 
 from language import a, counted, number
 
-from shapes.scene import Scene, Thing
+from shapes.scene import PLACES, Scene, Thing
 
 
 def short(thing: Thing) -> str:
@@ -55,6 +55,17 @@ def walk(things: tuple[Thing, ...], attribute: str, value: str, where: bool = Fa
         found += matches
         sentences.append(f"{check(thing, attribute, value, where)}: {number(found) if matches else 'no'}.")
     return " ".join(sentences)
+
+
+def look(scene: Scene, cell: int) -> str:
+    """'The top left holds a big red circle.' or 'The top left is empty.'."""
+    thing = scene.at(cell)
+    return f"The {PLACES[cell]} {'is empty' if thing is None else f'holds {a(full(thing))}'}."
+
+
+def cells_of(index: int, in_row: bool) -> list[int]:
+    """The three places of a row or a column, from left to right or from the top down."""
+    return [3 * index + i for i in range(3)] if in_row else [index + 3 * i for i in range(3)]
 
 
 def conclude(count: int, noun: str) -> str:

@@ -10,7 +10,7 @@ from collections import Counter
 
 from language import Turn, a, capital, counted, join, number, plural
 
-from shapes.phrases import conclude, distinct, full, short, unique_names, walk
+from shapes.phrases import cells_of, conclude, distinct, full, look, short, unique_names, walk
 from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SHAPES, SIZES, Scene, Thing
 
 TOPIC = "general vqa"
@@ -219,13 +219,9 @@ def line(rng: random.Random, scene: Scene) -> Turn:
     """What one row or column holds, place by place."""
     index, in_row = rng.randrange(3), rng.random() < 0.5
     name = f"{ROWS[index]} row" if in_row else f"{COLUMNS[index]} column"
-    cells = [3 * index + i for i in range(3)] if in_row else [index + 3 * i for i in range(3)]
-    things = [scene.at(cell) for cell in cells]
-    told = [
-        f"The {PLACES[cell]} holds {a(full(thing))}." if thing else f"The {PLACES[cell]} is empty."
-        for cell, thing in zip(cells, things, strict=True)
-    ]
-    total = sum(thing is not None for thing in things)
+    cells = cells_of(index, in_row)
+    told = [look(scene, cell) for cell in cells]
+    total = sum(scene.at(cell) is not None for cell in cells)
     answer = f"{' '.join(told)} That makes {counted(total, 'shape')} in the {name}."
     return Turn(f"Tell me about the {name}.", answer, "line", TOPIC)
 

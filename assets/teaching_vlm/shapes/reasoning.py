@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 
-from language import NUMBERS, ORDINALS, Turn, a, capital, counted, join, number, plural, tally
+from language import NUMBERS, ORDINALS, Turn, a, capital, counted, highest, join, number, plural, tally
 
-from shapes.phrases import check, distinct, full, short, unique_names, walk
+from shapes.phrases import cells_of, check, full, short, unique_names, walk
 from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SIZES, Scene
 
 TOPIC = "complex reasoning pro"
@@ -26,27 +26,17 @@ def count_aloud(rng: random.Random, scene: Scene) -> Turn:
         )
         question = rng.choice(("Count the shapes one by one.", "Count all shapes step by step."))
         return Turn(question, f"{steps} So there {_verb(total)} {counted(total, 'shape')}.", "count", TOPIC)
-    told, _ = _line_by_line(scene, "row")
-    answer = f"{told} Together that makes {counted(total, 'shape')}."
-    return Turn("Count the shapes in every row and add them up.", answer, "count", TOPIC)
-
-
-def _line_by_line(scene: Scene, lines: str) -> tuple[str, list[int]]:
-    """What each row or column holds with running numbers, how many that makes; and the three counts."""
-    names = ROWS if lines == "row" else COLUMNS
-    told, counts = [], []
-    for index, name in enumerate(names):
-        things = [t for t in scene.things if (t.row if lines == "row" else t.column) == index]
+    counts = [sum(thing.row == row for thing in scene.things) for row in range(3)]
+    told = []
+    for index, name in enumerate(ROWS):
+        things = [thing for thing in scene.things if thing.row == index]
         steps = "; ".join(f"{short(thing)}, {number(i)}" for i, thing in enumerate(things, 1))
-        told.append(f"{capital(name)} {lines}: {steps or 'none'}.")
-        counts.append(len(things))
+        told.append(f"{capital(name)} row: {steps or 'none'}.")
     said = join(
-        [
-            f"the {name} {lines} has {number(n) if n else 'none'}"
-            for name, n in zip(names, counts, strict=True)
-        ]
+        [f"the {name} row has {number(n) if n else 'none'}" for name, n in zip(ROWS, counts, strict=True)]
     )
-    return f"{' '.join(told)} So {said}.", counts
+    answer = f"{' '.join(told)} So {said}. Together that makes {counted(total, 'shape')}."
+    return Turn("Count the shapes in every row and add them up.", answer, "count", TOPIC)
 
 
 def compare_counts(rng: random.Random, scene: Scene) -> Turn | None:
@@ -90,15 +80,19 @@ def take_away(rng: random.Random, scene: Scene) -> Turn | None:
 
 
 def fullest(rng: random.Random, scene: Scene) -> Turn:
+    """Every line place by place with running numbers, then the highest of the three."""
     lines = rng.choice(("row", "column"))
-    told, counts = _line_by_line(scene, lines)
-    names = ROWS if lines == "row" else COLUMNS
-    best = [name for name, n in zip(names, counts, strict=True) if n == max(counts)]
-    if len(best) == 1:
-        end = f"The {best[0]} {lines} has the most"
-    else:
-        end = f"The {join(best)} {lines}s share the first place"
-    return Turn(f"Which {lines} has the most shapes?", f"{told} {end}.", "fullest", TOPIC)
+    told, counts = [], {}
+    for index, name in enumerate(ROWS if lines == "row" else COLUMNS):
+        steps, found = [], 0
+        for cell in cells_of(index, lines == "row"):
+            found += scene.at(cell) is not None
+            steps.append(f"{PLACES[cell]} {'empty' if scene.at(cell) is None else f'taken, {number(found)}'}")
+        told.append(f"{capital(name)} {lines}: {'; '.join(steps)}.")
+        counts[f"the {name} {lines}"] = found
+    judged, best = highest(counts)
+    end = f"So {best[0]} has the most" if len(best) == 1 else f"So {join(best)} share the first place"
+    return Turn(f"Which {lines} has the most shapes?", f"{' '.join(told)} {judged} {end}.", "fullest", TOPIC)
 
 
 def compare_sizes(rng: random.Random, scene: Scene) -> Turn | None:
@@ -182,11 +176,10 @@ def commonest(rng: random.Random, scene: Scene) -> Turn:
     attribute = rng.choice(("color", "shape"))
     values = [getattr(thing, attribute) for thing in scene.things]
     said = [f"{value} number {number(values[: i + 1].count(value))}" for i, value in enumerate(values)]
-    most = max(values.count(value) for value in values)
-    best = [value for value in distinct(values) if values.count(value) == most]
+    judged, best = highest(Counter(values))
     end = f"So {best[0]} is the most common" if len(best) == 1 else f"So {join(best)} are equally common"
     question = f"Which {attribute} is the most common? Explain step by step."
-    return Turn(question, f"I find {join(said)}. {end}.", "commonest", TOPIC)
+    return Turn(question, f"I find {join(said)}. {judged} {end}.", "commonest", TOPIC)
 
 
 def compare_pair(rng: random.Random, scene: Scene) -> Turn | None:
@@ -237,12 +230,12 @@ def big_and_small(rng: random.Random, scene: Scene) -> Turn | None:
         return None
     said = [walk(scene.things, "size", size, where=True) for size in SIZES]
     big, small = (sum(thing.size == size for thing in scene.things) for size in SIZES)
-    end = (
-        f"That is {number(big)} big and {number(small)} small, so there are more {SIZES[big < small]} ones, "
-        f"by {number(abs(big - small))}."
+    verdict = (
+        f"there are more {SIZES[big < small]} ones, by {number(abs(big - small))}"
         if big != small
-        else "It is a tie."
+        else "it is a tie"
     )
+    end = f"That is {number(big) if big else 'no'} big and {number(small) if small else 'no'} small, so {verdict}."
     question = "Are there more big or more small shapes? List them all."
     return Turn(question, f"{' '.join(said)} {end}", "compare counts", TOPIC)
 

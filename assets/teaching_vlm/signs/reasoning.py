@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from string import ascii_lowercase
 
 from family import REASONING
 from language import Turn, capital, counted, number, versus
@@ -73,10 +74,11 @@ def alphabet(rng: random.Random, scene: Lettered) -> Turn | None:
     one, other = rng.sample(words, 2)
     if one[0] == other[0]:
         return None
-    first, last = sorted((one, other))
+    places = [ascii_lowercase.index(word[0]) + 1 for word in (one, other)]
+    first = one if places[0] < places[1] else other
     answer = (
-        f"The word {one} begins with the letter {one[0]}, and {other} begins with {other[0]}. "
-        f"As {first[0]} comes before {last[0]}, {first} comes first."
+        f"The word {one} begins with {one[0]}, which is letter {places[0]}, and {other} begins with {other[0]}, "
+        f"which is letter {places[1]}. {places[0]} against {places[1]} is {versus(*places)}, so {first} comes first."
     )
     return Turn(f"Which comes first in the alphabet, {one} or {other}?", answer, "alphabet", REASONING)
 
