@@ -39,7 +39,7 @@ EXAMPLES = (  # what is asked, and which drawing of those that fit: ones that th
     (DESCRIPTION, 17),  # one question about two pictures
     (DESCRIPTION, 1),
     (HEAD_DOWN, 8),  # one word, 'her', in two contexts, in either order
-    (FEET_UP, 23),
+    (FEET_UP, 20),
     (COLOR_TABLE, 7),
     (CHANGES, 17),
     (RECEIPT_DETAILS, 0),
