@@ -76,8 +76,11 @@
     const { element, name, index, text } = focus;
     const isLost = () => !element.contains(document.activeElement);
     const group = isLost() && name && element.querySelector(`.${name.split(" ").join(".")}`);
-    const child = group && controls(group)[index];
-    if (child && (text === null || text === child.textContent)) {
+    const every = group ? controls(group) : [];
+    const alike = text === null ? every.slice(index, index + 1) : every.filter((control) => control.textContent === text);
+    const far = (control) => Math.abs(every.indexOf(control) - index);
+    const child = alike.sort((one, other) => far(one) - far(other))[0];
+    if (child) {
       child.focus({ preventScroll: true });
       if (child.matches(".rp-search")) child.setSelectionRange(child.value.length, child.value.length);
     }
