@@ -6,7 +6,7 @@ import random
 from collections import Counter
 
 from family import REASONING
-from language import Turn, capital, highest, join, number
+from language import Turn, capital, counted, highest, join, number
 
 from figures.evidence import (
     check_color,
@@ -40,12 +40,7 @@ def compare(rng: random.Random, scene: Scene) -> Turn | None:
         return None
     one, other = rng.sample(scene.people, 2)
     told, same = same_garments(one, other)
-    count = (
-        f"{number(len(same))} {'garment is' if len(same) == 1 else 'garments are'}"
-        if same
-        else "no garments are"
-    )
-    end = f"So {count} the same."
+    end = f"So {counted(len(same), 'garment')} {'is' if len(same) == 1 else 'are'} the same."
     question = f"Compare {the(one)} with {the(other)}, garment by garment."
     return _turn(question, f"{told} {end}", "count")
 
