@@ -21,6 +21,7 @@ from charts.scene import BARS, KINDS, LINE, SIDEWAYS, draw, make_scene
 from charts.words import CHART_WORDS, GROUPS, ORDERED
 from family import CHART, IGNORED, PICTURE_SIZES
 from labels import CLASSES
+from language import NUMBERS
 
 SEEDS = range(120)
 LABELS = frozenset(label for group in GROUPS.values() for label in group)
@@ -271,9 +272,15 @@ def test_the_largest_step_is_kept_from_pair_to_pair():
         *_, end = turn.answer.split(". ")
         if best <= 0:
             assert end.startswith("There is no ")
+            assert "so keep" not in turn.answer
             continue
         place = steps.index(best)
         assert f"is {best}, from {chart.labels[place]} to {chart.labels[place + 1]}." in end
+        told = re.findall(
+            rf"A {'rise' if sign > 0 else 'fall'} from (\d+) for \w+ to (\d+) for \w+\? (\w+)", turn.answer
+        )
+        assert [sign * (int(after) - int(before)) for before, after, _ in told] == steps
+        assert [verdict for *_, verdict in told] == ["Yes" if step > 0 else "No" for step in steps]
         kept = [int(value) for value in re.findall(r"so keep (\d+)", turn.answer)]
         assert kept == [max(steps[: i + 1]) for i, step in enumerate(steps) if step > 0]
 
@@ -284,7 +291,9 @@ def test_labels_above_a_limit_are_those_that_count():
         turn = reasoning.check_each(random.Random(seed), chart)
         limit = int(re.search(r"above (\d+)", turn.question).group(1))
         right = [label for label, value in zip(chart.labels, chart.values, strict=True) if value > limit]
-        assert re.findall(r"so (\w+) counts", turn.answer) == right
+        assert re.findall(r"so (\w+) is number (\w+)", turn.answer) == list(
+            zip(right, NUMBERS[1:], strict=False)
+        )
         assert [w for w in words_of(turn.answer.partition(" So ")[2]) if w in chart.labels] == right
 
 

@@ -90,7 +90,8 @@ def test_the_most_common_color_is_found_by_its_count():
             seen[color] += 1
             assert count == NUMBERS[seen[color]]
         told = re.findall(r"(\w+) has (\w+), (yes|no)", judged.lower())
-        assert {color: NUMBERS.index(count) for color, count, _ in told} == counts
+        assert [color for color, *_ in told] == list(GARMENT_COLORS)
+        assert all(counts[color] == (NUMBERS.index(n) if n != "none" else 0) for color, n, _ in told)
         assert {color for color, _, verdict in told if verdict == "yes"} == best
         assert set(re.findall("|".join(COLORS), conclusion)) == best
 
@@ -104,17 +105,20 @@ def test_comparisons_put_both_colors_side_by_side_and_count_the_equal_ones():
             )
             one, other = wardrobe(mine), wardrobe(theirs)
             evidence, _, conclusion = turn.answer.partition(" So ")
-            walked, _, extra = evidence.partition(f"Only the {theirs.kind} wears ")
+            walked, _, listed = evidence.partition(f" The {theirs.kind} has ")
             assert facts_told(walked)[: len(one)] == outfit(mine)
-            assert dict(map(reversed, facts_told(extra))) == {k: c for k, c in other.items() if k not in one}
+            if asker is reasoning.compare:
+                wearers = re.findall(r"(?:an? )?(\w+), (both|only s?he)", listed)
+                she = "she" if theirs.kind in ("girl", "woman") else "he"
+                assert wearers == [(kind, "both" if kind in one else f"only {she}") for kind in other]
             verdicts = re.findall(
-                rf"(\w+) of the {theirs.kind} (\w+)\? (?:It is|They are) (\w+): (\w+)", walked
+                rf"(\w+) of the {theirs.kind} (\w+)\? (?:It is|They are|There is|There are) (\w+): (\w+)",
+                walked,
             )
-            shared = [kind for kind in one if kind in other]
-            assert [step[:3] for step in verdicts] == [(kind, one[kind], other[kind]) for kind in shared]
-            equal = [kind for kind in shared if one[kind] == other[kind]]
+            assert [step[:3] for step in verdicts] == [(k, one[k], other.get(k, "none")) for k in one]
+            equal = [kind for kind in one if other.get(kind) == one[kind]]
             running = iter(NUMBERS[1:])
-            assert [step[3] for step in verdicts] == [next(running) if k in equal else "no" for k in shared]
+            assert [step[3] for step in verdicts] == [next(running) if k in equal else "no" for k in one]
             if asker is reasoning.compare:
                 assert conclusion.startswith(NUMBERS[len(equal)] if equal else "no ")
             else:
@@ -168,8 +172,11 @@ def test_what_only_one_has_follows_the_verdicts_garment_by_garment():
             for kind in re.findall(rf"the ({'|'.join(PEOPLE)})", turn.question)
         )
         evidence, conclusion = turn.answer.split(" So ")
-        verdicts = [step.rpartition(": ")[2].split()[0].rstrip(".") for step in evidence.split("; ")]
-        assert verdicts == ["both" if kind in other else "only" for kind in one]
+        verdicts = [step.rpartition(": ")[2].rstrip(".").split() for step in evidence.split("; ")]
+        assert [verdict[0] for verdict in verdicts] == ["both" if kind in other else "only" for kind in one]
+        assert [verdict[-1] for verdict in verdicts if verdict[0] == "only"] == [
+            k for k in one if k not in other
+        ]
         kept = [kind for kind in one if kind not in other]
         assert re.findall(rf"\b({'|'.join(GARMENTS)})\b", conclusion) == kept
 
@@ -184,6 +191,8 @@ def test_a_swap_of_one_garment_gives_each_the_others_color():
         (mine, kind), (yours, _) = facts_told(now)
         assert (wardrobe(one)[kind], wardrobe(other)[kind]) == (mine, yours)
         assert ("nobody will notice" in after) == (mine == yours)
+        _, then, after = after.split(". ", 2)
+        assert facts_told(then) == [(yours, kind), (mine, kind)]
         swapped = [
             (color if found != kind else new, found)
             for person, new in ((one, yours), (other, mine))

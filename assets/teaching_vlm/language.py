@@ -63,7 +63,8 @@ def versus(one: float, other: float) -> str:
 def highest(counts: Mapping[str, int]) -> tuple[str, list[str]]:
     """'The highest number is two. Red has two, yes; blue has one, no.', and the names that have it.
 
-    Each name is judged right behind its own number, so that the conclusion has only to repeat those with a yes.
+    Each name is judged right behind its own number, so that the conclusion has only to repeat those with a yes. Names
+    that always come in the same order, those of nothing too, are told without a gap.
     """
     best = max(counts.values())
     told = [

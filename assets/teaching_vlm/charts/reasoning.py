@@ -71,16 +71,15 @@ def growth(rng: random.Random, chart: Chart) -> Turn:
     told, best = [], (0, "", "")
     for (label, value), (next_label, next_value) in pairwise(pairs(chart)):
         step = sign * (next_value - value)
-        way = "up" if next_value > value else "down"
-        seen = f"From {value} for {label} to {next_value} for {next_label} it goes {way}"
+        asked = f"A {word} from {value} for {label} to {next_value} for {next_label}?"
         if step < 0:
-            told.append(f"{seen}, so that is no {word}.")
+            told.append(f"{asked} No.")
             continue
         compared = f". {beside(step, best[0])}" if best[0] else ""
         if step > best[0]:
             best = (step, label, next_label)
         told.append(
-            f"{seen}: {minus(value, next_value)}{compared}, so keep {best[0]} from {best[1]} to {best[2]}."
+            f"{asked} Yes: {minus(value, next_value)}{compared}, so keep {best[0]} from {best[1]} to {best[2]}."
         )
     end = (
         f"The largest {word} is {best[0]}, from {best[1]} to {best[2]}."
@@ -136,9 +135,9 @@ def check_each(rng: random.Random, chart: Chart) -> Turn:
     for opening, (label, value) in zip(openings, pairs(chart), strict=False):
         if value > limit:
             kept.append(label)
-        verdict = f"is above, so {label} counts" if value > limit else "is not above"
+        verdict = f"is above, so {label} is number {number(len(kept))}" if value > limit else "is not above"
         told.append(f"{opening.format(label, value)} and {value} against {limit} {verdict}.")
-    end = f"So these are above {limit}: {join(kept)}." if kept else f"So none is above {limit}."
+    end = f"So {number(len(kept))} above {limit}: {join(kept)}." if kept else f"So none is above {limit}."
     question = f"Check for each of the {plural_group(chart)} whether it is above {limit}."
     return Turn(question, f"{' '.join(told)} {end}", "check", REASONING)
 

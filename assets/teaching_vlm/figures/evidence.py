@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from language import a, capital, join, number
 
-from figures.phrases import PLURALS, be, has, her, some, the, where, worn
+from figures.phrases import PLURALS, be, has, her, she, some, the, where, worn
 from figures.scene import Garment, Person, Scene
 
 PARTS = {  # a part of the body -> what may be worn there, one garment of them at most
@@ -36,22 +36,30 @@ def worn_on(person: Person, part: str) -> str:
 def same_garments(one: Person, other: Person) -> tuple[str, list[str]]:
     """Each garment of one, then whether the other's has its color, with running numbers; and which are the same.
 
-    What only the other wears comes last.
+    The same is asked about every garment, also where the other wears none, so that each step has one beginning.
     """
     told, same = [], []
     for garment in one.garments:
         told.append(f"{capital(the(one))} wears {worn(garment)}.")
-        theirs = other.wears(garment.kind)
+        kind, theirs = garment.kind, other.wears(garment.kind)
         if theirs is None:
-            told.append(f"{capital(has(other, garment.kind))}: no.")
+            told.append(
+                f"{capital(be(kind))} the {kind} of {the(other)} {garment.color}? There {be(kind)} none: no."
+            )
             continue
         is_same = theirs.color == garment.color
-        same += [garment.kind] * is_same
+        same += [kind] * is_same
         told.append(f"{check_color(other, theirs, garment.color)}: {number(len(same)) if is_same else 'no'}.")
-    extra = [worn(garment) for garment in other.garments if one.wears(garment.kind) is None]
-    if extra:
-        told.append(f"Only {the(other)} wears {join(extra)}.")
     return " ".join(told), same
+
+
+def shared_or_own(person: Person, other: Person) -> str:
+    """'The girl has a hat, both; gloves, only she.': each garment of a person, and whether the other wears one."""
+    each = (
+        f"{some(garment.kind)}, {'both' if other.wears(garment.kind) else f'only {she(person)}'}"
+        for garment in person.garments
+    )
+    return f"{capital(the(person))} has {'; '.join(each)}."
 
 
 def tally_colors(person: Person, seen: Counter[str]) -> str:

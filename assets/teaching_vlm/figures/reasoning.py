@@ -14,6 +14,7 @@ from figures.evidence import (
     each_has,
     same_garments,
     sentences,
+    shared_or_own,
     tally_colors,
     those,
 )
@@ -42,7 +43,7 @@ def compare(rng: random.Random, scene: Scene) -> Turn | None:
     told, same = same_garments(one, other)
     end = f"So {counted(len(same), 'garment')} {'is' if len(same) == 1 else 'are'} the same."
     question = f"Compare {the(one)} with {the(other)}, garment by garment."
-    return _turn(question, f"{told} {end}", "count")
+    return _turn(question, f"{told} {shared_or_own(other, one)} {end}", "count")
 
 
 def differ(rng: random.Random, scene: Scene) -> Turn | None:
@@ -53,7 +54,7 @@ def differ(rng: random.Random, scene: Scene) -> Turn | None:
     extra = [some(garment.kind) for garment in one.garments if other.wears(garment.kind) is None]
     each = "; ".join(
         f"{worn(garment)}, and {has(other, garment.kind)}: "
-        f"{'both' if other.wears(garment.kind) else f'only {the(one)}'}"
+        f"{'both' if other.wears(garment.kind) else f'only {the(one)} has {some(garment.kind)}'}"
         for garment in one.garments
     )
     told = f"{capital(the(one))} wears {each}."
@@ -76,7 +77,7 @@ def count_aloud(rng: random.Random, scene: Scene) -> Turn:
 
 
 def commonest(rng: random.Random, scene: Scene) -> Turn:
-    counts: Counter[str] = Counter()
+    counts = Counter(dict.fromkeys(GARMENT_COLORS, 0))
     told = [tally_colors(person, counts) for person in scene.people]
     judged, best = highest(counts)
     verb = "is the most common" if len(best) == 1 else "are equally common"
@@ -125,7 +126,7 @@ def swap(rng: random.Random, scene: Scene) -> Turn | None:
     mine, yours = rng.choice(pairs)
     alike = "the same color, so nobody will notice" if mine.color == yours.color else "different colors"
     now = f"Now {the(one)} wears {worn(mine)} and {the(other)} wears {worn(yours)}: {alike}."
-    then = " ".join(
+    then = f"Then {the(one)} has {worn(yours)} and {the(other)} has {worn(mine)}. " + " ".join(
         f"After the swap {the(person)} wears {join([worn(new if g is old else g) for g in person.garments])}."
         for person, old, new in ((one, mine, yours), (other, yours, mine))
     )

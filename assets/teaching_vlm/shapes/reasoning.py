@@ -8,7 +8,7 @@ from collections import Counter
 from language import NUMBERS, ORDINALS, Turn, a, capital, counted, highest, join, number, plural, tally
 
 from shapes.phrases import cells_of, check, full, short, unique_names, walk
-from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SIZES, Scene
+from shapes.scene import COLORS, COLUMNS, PLACES, ROWS, SHAPES, SIZES, Scene
 
 TOPIC = "complex reasoning pro"
 
@@ -176,7 +176,9 @@ def commonest(rng: random.Random, scene: Scene) -> Turn:
     attribute = rng.choice(("color", "shape"))
     values = [getattr(thing, attribute) for thing in scene.things]
     said = [f"{value} number {number(values[: i + 1].count(value))}" for i, value in enumerate(values)]
-    judged, best = highest(Counter(values))
+    judged, best = highest(
+        {name: values.count(name) for name in (COLORS if attribute == "color" else SHAPES)}
+    )
     end = f"So {best[0]} is the most common" if len(best) == 1 else f"So {join(best)} are equally common"
     question = f"Which {attribute} is the most common? Explain step by step."
     return Turn(question, f"I find {join(said)}. {judged} {end}.", "commonest", TOPIC)
