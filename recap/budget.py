@@ -15,10 +15,12 @@ import numpy as np
 from recap.events import BudgetChoice
 from recap.jit import jit
 
-#: Every evaluated node leaves a row that later passes draft from. The rows of n nodes are worth `ROW_WORTH` log(1 + n)
-#: tokens to them: with 15 nodes a pass in place of 7 the same first 7 nodes had 0.25 to 0.37 more tokens accepted, and
-#: with 21 in place of 15 next to nothing more.
-ROW_WORTH = 0.38
+#: Every evaluated node leaves a row that later passes draft from. Where many follow, the rows of n nodes are worth
+#: `ROW_WORTH` log(1 + n) tokens to them: with 15 nodes a pass in place of 7 the same first 7 nodes had 0.25 to 0.37
+#: more tokens accepted, and with 21 in place of 15 next to nothing more.
+ROW_WORTH = 0.5
+#: Passes of a request after which half of that counts, see `row_worth`.
+_HALF_WORTH_PASSES = 16
 #: Passes that the choice at hand counts beside those made before, when it asks how many tokens a second are made here.
 _OWN_PASSES = 2.0
 #: What is left of an earlier pass's weight in the pace with each later one.
@@ -93,8 +95,17 @@ class Pace(NamedTuple):
 NO_PACE = Pace()
 
 
+def row_worth(num_passes: int) -> float:
+    """What log(1 + n) of a pass's n rows is worth to later passes, in tokens, after `num_passes` of its request.
+
+    What has gone on for long will mostly go on for as long again; an answer that has just begun may be a short one,
+    over before its rows serve anybody, and slower than plain decoding by what they cost.
+    """
+    return ROW_WORTH * num_passes / (num_passes + _HALF_WORTH_PASSES)
+
+
 def choose_budget(
-    survival: np.ndarray, seconds: np.ndarray, pace: Pace = NO_PACE, row_worth: float = ROW_WORTH
+    survival: np.ndarray, seconds: np.ndarray, pace: Pace = NO_PACE, worth: float = 0.0
 ) -> Choice:
     """The number of nodes that gains the most over spending the same seconds at the run's pace; of equals the smallest.
 
@@ -104,14 +115,14 @@ def choose_budget(
         survival: float64 [n], probability that each node is accepted, in the order of the search.
         seconds: float64 [>= n + 1], seconds of a pass with 0, 1, ... nodes beside the root.
         pace: what earlier passes made.
-        row_worth: n nodes are worth `row_worth` log(1 + n) tokens in later passes by their rows, accepted or not.
+        worth: n nodes are worth `worth` log(1 + n) tokens in later passes by their rows, accepted or not.
     """
-    num_nodes, expected_tokens = _best_budget(survival, seconds, pace.tokens, pace.seconds, row_worth)
+    num_nodes, expected_tokens = _best_budget(survival, seconds, pace.tokens, pace.seconds, worth)
     return Choice(num_nodes, expected_tokens, seconds[: len(expected_tokens)])
 
 
 @jit
-def _best_budget(survival, seconds, pace_tokens, pace_seconds, row_worth):
+def _best_budget(survival, seconds, pace_tokens, pace_seconds, worth):
     """The best number of nodes, and the tokens expected of 0..n."""
     expected = np.empty(len(survival) + 1)
     expected[0] = 1.0
@@ -123,7 +134,7 @@ def _best_budget(survival, seconds, pace_tokens, pace_seconds, row_worth):
     rate = (pace_tokens + _OWN_PASSES * expected[best]) / (pace_seconds + _OWN_PASSES * seconds[best])
     chosen, most = 0, -np.inf
     for count in range(len(expected)):
-        gain = expected[count] + row_worth * np.log(1 + count) - rate * seconds[count]
+        gain = expected[count] + worth * np.log(1 + count) - rate * seconds[count]
         if gain > most:
             chosen, most = count, gain
     return chosen, expected

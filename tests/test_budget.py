@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from oracles import scaled
 
-from recap.budget import ROW_WORTH, CostCurve, Pace, choose_budget
+from recap.budget import ROW_WORTH, CostCurve, Pace, choose_budget, row_worth
 from recap.config import RecapConfig
 from recap.drafters import make_drafter, open_drafter
 from recap.drafters.recap_auto import RecapAutoDrafter
@@ -33,22 +33,22 @@ def test_the_chosen_budget_gains_the_most_over_the_pace_of_the_run() -> None:
     for _ in range(scaled(2000, at_least=50)):
         survival = rng.uniform(0, 1, rng.integers(0, 70))
         seconds = np.cumsum(rng.uniform(0.01, 1, len(survival) + 1 + rng.integers(0, 5)))
-        row_worth = float(rng.choice([0.0, 0.3]))
+        worth = float(rng.choice([0.0, 0.3]))
         pace = Pace(float(rng.uniform(100, 300)), float(rng.uniform(50, 500)))
-        choice = choose_budget(survival, seconds, pace, row_worth)
+        choice = choose_budget(survival, seconds, pace, worth)
         expected = [1 + sum(survival[:b].tolist()) for b in range(len(survival) + 1)]
         assert choice.expected_tokens == pytest.approx(expected)
-        gains = gains_over_pace(expected, seconds.tolist(), pace, row_worth)
+        gains = gains_over_pace(expected, seconds.tolist(), pace, worth)
         assert gains[choice.num_nodes] == pytest.approx(max(gains))
 
 
 def gains_over_pace(
-    expected: list[float], seconds: list[float], pace: tuple[float, float], row_worth: float
+    expected: list[float], seconds: list[float], pace: tuple[float, float], worth: float
 ) -> list[float]:
     """Tokens by number of nodes, later ones through rows included, less what the run makes in the same time."""
     best = max(range(len(expected)), key=lambda b: expected[b] / seconds[b])
     rate = (pace[0] + 2 * expected[best]) / (pace[1] + 2 * seconds[best])
-    return [expected[b] + row_worth * math.log(1 + b) - rate * seconds[b] for b in range(len(expected))]
+    return [expected[b] + worth * math.log(1 + b) - rate * seconds[b] for b in range(len(expected))]
 
 
 def test_a_first_pass_without_worth_of_rows_makes_the_most_expected_tokens_a_second() -> None:
@@ -56,13 +56,13 @@ def test_a_first_pass_without_worth_of_rows_makes_the_most_expected_tokens_a_sec
     for _ in range(100):
         survival = np.sort(rng.uniform(0, 1, 40))[::-1]
         seconds = np.cumsum(rng.uniform(0.01, 1, 41))
-        choice = choose_budget(survival, seconds, row_worth=0.0)
+        choice = choose_budget(survival, seconds, worth=0.0)
         rates = choice.expected_tokens / seconds
         assert rates[choice.num_nodes] == pytest.approx(rates.max())
 
 
 def test_of_budgets_that_gain_the_same_the_smallest_is_taken() -> None:
-    assert choose_budget(np.zeros(20), np.ones(21), row_worth=0.0).num_nodes == 0
+    assert choose_budget(np.zeros(20), np.ones(21), worth=0.0).num_nodes == 0
 
 
 def test_a_slower_run_takes_more_nodes() -> None:
@@ -311,6 +311,17 @@ def test_a_request_after_a_stopped_one_is_as_if_that_had_never_been_made() -> No
         assert passes[0] == passes[1]
 
 
+def test_rows_are_worth_nothing_to_an_answer_that_has_just_begun_and_more_the_longer_it_goes_on() -> None:
+    worths = [row_worth(num_passes) for num_passes in range(500)]
+    assert worths[0] == 0
+    assert all(low < high for low, high in pairwise(worths))
+    assert 0.95 * ROW_WORTH < worths[-1] < ROW_WORTH
+    survival, seconds = np.full(20, 0.05), np.linspace(1.0, 2.0, 21)
+    budgets = [choose_budget(survival, seconds, worth=worth).num_nodes for worth in worths]
+    assert budgets == sorted(budgets)
+    assert budgets[0] < budgets[-1]
+
+
 def test_auto_needs_the_cost_of_a_pass_and_gets_it_from_the_target() -> None:
     target = ScriptedTarget(40, random_scores(40, 2, 1), blocked_ids=[5])
     assert isinstance(open_drafter(target, "recap-uniform@auto"), RecapAutoDrafter)
@@ -351,7 +362,8 @@ def test_a_recorded_pass_tells_what_the_chosen_and_all_nodes_would_have_cost() -
         seconds = cost.up_to(68)[list(budget.node_counts)]
         assert budget.seconds == pytest.approx(seconds)
         choice = drafter_choices[iteration.index - 1]
-        gains = gains_over_pace(choice.expected_tokens.tolist(), choice.seconds.tolist(), pace, ROW_WORTH)
+        worth = row_worth(iteration.index - 1)
+        gains = gains_over_pace(choice.expected_tokens.tolist(), choice.seconds.tolist(), pace, worth)
         assert gains[budget.num_nodes] == pytest.approx(max(gains))
         assert budget.expected_tokens == pytest.approx(choice.expected_tokens[list(budget.node_counts)])
         pace = pace.after(len(iteration.committed_ids), cost.up_to(80)[iteration.num_nodes])

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from recap.budget import Choice, CostCurve, choose_budget
+from recap.budget import Choice, CostCurve, choose_budget, row_worth
 from recap.config import RecapConfig
 from recap.drafters.recap import RecapDrafter
 from recap.memory import Memories
@@ -45,7 +45,7 @@ class RecapAutoDrafter(RecapDrafter):
         self._match_length = 0
         # Compiled here, so that no measured pass pays for it.
         one, table = np.ones(1, np.int64), SurvivalTable()
-        choose_budget(table.of_pass(one, 1), self._seconds, table.pace)
+        choose_budget(table.of_pass(one, 1), self._seconds, table.pace, row_worth(0))
         table.of_copied(1, np.ones(1, np.int32))
         table.observe(root_only_tree(0), one, 1, 0, one)
 
@@ -78,7 +78,8 @@ class RecapAutoDrafter(RecapDrafter):
             survival = memories.survival.of_pass(
                 self._sources[1:], most if num_found == self._num_asked else num_found
             )
-            self.choice = choose_budget(survival, self._seconds, memories.survival.pace)
+            worth = row_worth(memories.pass_index)
+            self.choice = choose_budget(survival, self._seconds, memories.survival.pace, worth)
             self._num_to_ask = min(self.choice.num_nodes + _MARGIN, most)
             if self.choice.num_nodes <= num_found:
                 return searched
