@@ -248,9 +248,9 @@ def _refuse_arguments(
         refuse("pixel_values_videos", "be left out", "a video")
     positions = model_kwargs.get("position_ids")
     has_picture = (model_kwargs.get("mm_encoder_outputs") or {}).get("image") is not None
-    if positions is not None and (
-        positions.ndim == 2 or not has_picture
-    ):  # on several axes, a picture's are its own
+    # A picture's positions, on several axes, are handed on; any others may only count.
+    are_handed_on = has_picture and positions is not None and positions.ndim > 2
+    if positions is not None and not are_handed_on:
         expected = torch.arange(input_ids.shape[1], device=positions.device)
         if positions.shape[-1:] != expected.shape or not bool((positions == expected).all()):
             refuse("position_ids", "count the prompt's tokens from 0", positions.tolist())

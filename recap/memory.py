@@ -8,7 +8,16 @@ import numpy as np
 
 from recap.events import MemorySizes, Source
 from recap.jit import jit
-from recap.prediction_map import MAX_VOCAB_SIZE, MapArrays, copy_map, empty_map, find_row, reserve, write_row
+from recap.prediction_map import (
+    MAX_VOCAB_SIZE,
+    MapArrays,
+    clear_map,
+    copy_map,
+    empty_map,
+    find_row,
+    reserve,
+    write_row,
+)
 from recap.rows import PredictionRows
 from recap.survival import SurvivalTable
 
@@ -68,9 +77,8 @@ class Memories:
         self.request = 0
         self.pass_index = 0
         self.batch = 0
-        self.unigram = empty_map(1, self.vocab_size)
+        self.bigram, self.trigram, self.unigram = (empty_map(n, self.vocab_size) for n in (2, 3, 1))
         self.survival = SurvivalTable()
-        self._clear_local()
 
     def begin_request(self) -> None:
         """Start the next request: C and G are emptied, U stays."""
@@ -79,8 +87,8 @@ class Memories:
         self._clear_local()
 
     def _clear_local(self) -> None:
-        self.bigram = empty_map(2, self.vocab_size)
-        self.trigram = empty_map(3, self.vocab_size)
+        clear_map(self.bigram)
+        clear_map(self.trigram)
 
     @property
     def sizes(self) -> MemorySizes:

@@ -74,10 +74,13 @@ class SuffixAutomaton:
         """`barrier_ids`: token ids that are never indexed and that no match may span."""
         self._barrier_ids = np.array(sorted(barrier_ids), np.int64)
         self._history = np.empty(_INITIAL_TOKENS, np.int64)
-        self._num_tokens = 0
         self._arrays = _allocate(_INITIAL_TOKENS)
-        self._arrays.cursor[_STATES] = 1  # the root, which is also the last state and the match
-        self._arrays.links[_ROOT] = -1
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget the history, as before the first token; the arrays stay, so that a request starts without new ones."""
+        self._num_tokens = 0
+        _clear(self._arrays)
 
     def extend(self, token_ids: np.ndarray) -> None:
         """Append tokens, int64 [n], to the history."""
@@ -155,6 +158,16 @@ def _allocate(num_tokens: int) -> AutomatonArrays:
         next_edges=np.full(num_edges, -1, np.int32),
         cursor=np.zeros(6, np.int64),
     )
+
+
+@jit
+def _clear(arrays):
+    arrays.edge_keys[:] = FREE
+    arrays.first_edges[:] = -1
+    arrays.counts[:] = 0
+    arrays.links[_ROOT] = -1
+    arrays.cursor[:] = 0
+    arrays.cursor[_STATES] = 1  # the root, which is also the last state and the match
 
 
 @jit

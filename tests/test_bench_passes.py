@@ -66,6 +66,12 @@ def test_the_timed_setting_is_the_one_that_is_told() -> None:
     assert bench.memories.num_bytes == num_bytes
 
 
+@pytest.mark.parametrize("num_nodes", [0, 1])
+def test_passes_with_hardly_a_node_are_measured_too(num_nodes: int) -> None:
+    figures = measure_host(SMALL._replace(num_nodes=num_nodes), num_rounds=1)
+    assert all(figures[stage] > 0 for stage in STAGES)
+
+
 def test_settings_without_a_pass_are_one_sentence(capsys: pytest.CaptureFixture) -> None:
     for setting in (SMALL._replace(num_prompt_tokens=3), SMALL._replace(vocab_size=0)):
         with pytest.raises(InputError, match="must"):

@@ -43,11 +43,20 @@ def random_history(rng: random.Random) -> tuple[list[int], tuple[int, ...]]:
     return history[:length], barriers
 
 
+def fresh_or_cleared(rng: random.Random, barriers: tuple[int, ...]) -> SuffixAutomaton:
+    """An empty automaton, one time in two behind another history, of which it must have kept nothing."""
+    automaton = SuffixAutomaton(barriers)
+    if rng.random() < 0.5:
+        automaton.extend(np.array(random_history(rng)[0], np.int64))
+        automaton.clear()
+    return automaton
+
+
 def test_match_and_continuation_equal_a_search_through_the_history_after_every_token() -> None:
     rng = random.Random(41)
     for _ in range(scaled(600, 12)):
         history, barriers = random_history(rng)
-        automaton = SuffixAutomaton(barriers)
+        automaton = fresh_or_cleared(rng, barriers)
         length = 0
         while length < len(history):
             step = rng.choice((1, 1, 1, 2, 5))  # a pass commits one token or several
@@ -195,7 +204,8 @@ def test_every_state_knows_the_first_the_last_and_the_number_of_its_occurrences(
     rng = random.Random(43)
     for _ in range(scaled(200, 6)):
         history, barriers = random_history(rng)
-        automaton = automaton_of(history, barriers)
+        automaton = fresh_or_cleared(rng, barriers)
+        automaton.extend(np.array(history, np.int64))
         arrays = automaton.arrays
         for _ in range(20):
             start = rng.randrange(len(history))

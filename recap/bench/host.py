@@ -217,7 +217,9 @@ class _HostBench:
             torch.from_numpy(tree.depths + (length - 1))
             times.append(clock())
             scores = self._scores(len(tree.token_ids))
-            greedy_ids = np.append(tree.token_ids[1:3], scores[0][2:, 0])  # the first two nodes are accepted
+            greedy_ids = scores[0][:, 0].copy()
+            accepted = tree.token_ids[1:3]
+            greedy_ids[: len(accepted)] = accepted
             started_writing = clock()
             self._written.write(node_contexts(known, tree), make_rows(*scores))
             written = clock()

@@ -53,7 +53,7 @@ class RecapDrafter:
         assert prompt_rows is not None, "RECAP asks for prompt rows"
         self.memories.begin_request()
         written = self.memories.seed_unigram(prompt_row_ids, prompt_rows)
-        self.suffix = SuffixAutomaton(self._blocked_ids)
+        self.suffix.clear()
         self.suffix.extend(np.append(prompt_ids, first_token_id))
         return written
 

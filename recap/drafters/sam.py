@@ -35,7 +35,7 @@ class SamDrafter(RequestLocal):
 
     def __init__(self, blocked_ids: Iterable[int] = ()) -> None:
         """`blocked_ids`: image placeholders and padding."""
-        self._blocked_ids = frozenset(blocked_ids)
+        self._automaton = SuffixAutomaton(blocked_ids)
 
     def begin(
         self,
@@ -45,7 +45,7 @@ class SamDrafter(RequestLocal):
         prompt_rows: PredictionRows | None,
     ) -> None:
         """Index prompt and first token."""
-        self._automaton = SuffixAutomaton(self._blocked_ids)
+        self._automaton.clear()
         self._automaton.extend(np.append(prompt_ids, first_token_id))
 
     def draft(self, history: np.ndarray) -> DraftTree:

@@ -53,13 +53,11 @@ def write_successors(matrix: np.ndarray, tree: DraftTree, row_ids: np.ndarray) -
     Raises:
         ValueError: a token outside the matrix, as where a stream meets a target of another vocabulary.
     """
-    if not 0 <= tree.token_ids.min() <= tree.token_ids.max() < len(matrix):
+    if not _write(matrix, tree.token_ids, tree.pop_orders, row_ids):
         raise ValueError(
             f"token ids must be from 0 to {len(matrix) - 1}; "
             f"got {tree.token_ids.min()}..{tree.token_ids.max()} (keys of successors)"
         )
-    made_first = np.argsort(tree.pop_orders)
-    _write(matrix, tree.token_ids[made_first], row_ids[made_first])
 
 
 @jit
@@ -86,11 +84,17 @@ def _fill(matrix, root_id, parents, ranks, blocked_ids):
 
 
 @jit
-def _write(matrix, token_ids, row_ids):
-    for i in range(len(token_ids)):
+def _write(matrix, token_ids, pop_orders, row_ids):
+    """False, with nothing written, where a token has no row in the matrix."""
+    for token in token_ids:
+        if not 0 <= token < len(matrix):
+            return False
+    for node in np.argsort(pop_orders):
         is_first = True
-        for j in range(i):
-            is_first = is_first and token_ids[j] != token_ids[i]
+        for other in range(len(token_ids)):
+            is_before = pop_orders[other] < pop_orders[node]
+            is_first = is_first and not (is_before and token_ids[other] == token_ids[node])
         if is_first:
             for rank in range(matrix.shape[1]):
-                matrix[token_ids[i], rank] = row_ids[i, rank]
+                matrix[token_ids[node], rank] = row_ids[node, rank]
+    return True

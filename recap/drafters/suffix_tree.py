@@ -56,6 +56,7 @@ class SuffixTreeDrafter:
         self._barrier_ids = frozenset(blocked_ids) | {_SEPARATOR}
         self._is_tree = is_tree
         self._max_global_tokens = max_global_tokens
+        self._local_tree = SuffixAutomaton(self._barrier_ids)
         self.restore_state(())
 
     def begin(
@@ -68,7 +69,7 @@ class SuffixTreeDrafter:
         """Start the local tree with prompt and first token, and find both in the global one."""
         text = np.append(prompt_ids, first_token_id)
         self._prompt_length = len(prompt_ids)
-        self._local_tree = SuffixAutomaton(self._barrier_ids)
+        self._local_tree.clear()
         self._local_tree.extend(text)
         self._global_match = (0, 0)
         self._follow(text[-MAX_DEPTH:])
