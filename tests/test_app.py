@@ -15,11 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 from app_page import LESSON, open_app, pass_index, served
+from contrast import contrast
 from make_traces import make_trace
 from player_page import value
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from test_visualize_tree import luminance
 from toy_bench import toy_report
 
 from demo import app, texts
@@ -302,8 +302,7 @@ def test_the_port_comes_from_the_environment_where_none_is_given(monkeypatch):
 def test_a_field_s_example_has_a_contrast_of_at_least_4_5(mode):
     theme = make_theme()
     colours = [getattr(theme, f"input_{part}{mode}") for part in ("placeholder_color", "background_fill")]
-    dim, bright = sorted(map(luminance, colours))
-    assert (bright + 0.05) / (dim + 0.05) >= 4.5
+    assert contrast(*colours) >= 4.5
 
 
 def test_the_page_loads_no_torch_before_the_model():

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from app_page import ROOT
+from contrast import contrast
 from debugger_fixtures import mount_fixture, page_fixture  # noqa: F401 - pytest finds them here
 from debugger_page import STEP, form, passes, press, tab_to
 from player_page import state, value
@@ -221,18 +222,7 @@ def test_squares_of_the_compare_view_tell_their_source_without_colour(page, moun
     assert {source for source, *_ in squares} == set(legend)
     for source, shape, mark, ground in squares:
         assert shape == legend[source]
-        assert contrast(mark, ground) >= 3, (source, mark, ground)
-
-
-def contrast(first: list[int], second: list[int]) -> float:
-    """WCAG's contrast of two solid colours, 1..21."""
-
-    def luminance(colour: list[int]) -> float:
-        parts = [v / 255 / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in colour[:3]]
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2]
-
-    low, high = sorted((luminance(first), luminance(second)))
-    return (high + 0.05) / (low + 0.05)
+        assert contrast(mark[:3], ground[:3]) >= 3, (source, mark, ground)
 
 
 #: The legend's shapes by source; of each square its source, its shape, and the colours of the shape and behind it.
