@@ -114,11 +114,15 @@ def _writer(root: Root) -> tuple[int, int, tuple[int, ...]] | None:
 
 
 def differing_sources(traces: Sequence[Recorded], taken: Sequence[Root]) -> Chosen | None:
-    """A run where U has a row most often and G is right most often where it has one, and two roots of it.
+    """A run where U has a row most often, G is right most often where it has one, and the mixture beats U; two roots.
 
-    At one U alone has a row and helps, at the other all three have one and G is right against U. Another root than
-    those taken is better.
+    At one U alone has a row and helps, at the other all three have one and G is right against U. Better are, in this
+    order: another root than those taken, guesses that can be read at both (a lone space cannot).
     """
+
+    def are_words(root: Root) -> bool:
+        return all(any(map(str.isalnum, root.form(row.first_id))) for row in root.rows.values())
+
     found = []
     for recorded in traces:
         roots = recorded.roots()
@@ -127,6 +131,8 @@ def differing_sources(traces: Sequence[Recorded], taken: Sequence[Root]) -> Chos
         if not num_found["U"] > num_found["C"] >= num_found["G"] > 0:
             continue
         num_right["mixed"] = sum(root.is_first_choice_right for root in roots)
+        if num_right["mixed"] <= num_right["U"]:
+            continue
         lead = num_right["G"] / num_found["G"] - num_right["U"] / num_found["U"]
         alone = [root for root in roots if set(root.rows) == {"U"} and root.is_right("U") and root.is_open]
         deciding = [
@@ -136,14 +142,13 @@ def differing_sources(traces: Sequence[Recorded], taken: Sequence[Root]) -> Chos
             if root.is_first_choice_right and root.is_open
         ]
         if lead > 0 and alone and deciding:
-            root = max(deciding, key=lambda root: (root not in taken, root.num_written))
-            first = max(alone, key=lambda root: root.num_written)
-            found.append(
-                (root not in taken, lead, {"alone": first, "root": root}, num_found, num_right, len(roots))
-            )
+            root = max(deciding, key=lambda root: (root not in taken, are_words(root), root.num_written))
+            first = max(alone, key=lambda root: (are_words(root), root.num_written))
+            merit = (root not in taken, are_words(root) and are_words(first), lead)
+            found.append((merit, {"alone": first, "root": root}, num_found, num_right, len(roots)))
     if not found:
         return None
-    *_, places, num_found, num_right, num_roots = max(found, key=lambda item: item[:2])
+    _, places, num_found, num_right, num_roots = max(found, key=lambda item: item[0])
     alone, root = places["alone"], places["root"]
     facts: dict[str, str | int | float] = {
         "alone": alone.form(alone.node.token_id),
