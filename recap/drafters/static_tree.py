@@ -89,12 +89,7 @@ def _write(matrix, token_ids, pop_orders, row_ids):
     for token in token_ids:
         if not 0 <= token < len(matrix):
             return False
-    for node in np.argsort(pop_orders):
-        is_first = True
-        for other in range(len(token_ids)):
-            is_before = pop_orders[other] < pop_orders[node]
-            is_first = is_first and not (is_before and token_ids[other] == token_ids[node])
-        if is_first:
-            for rank in range(matrix.shape[1]):
-                matrix[token_ids[node], rank] = row_ids[node, rank]
+    for node in np.argsort(pop_orders)[::-1]:  # of several nodes with one token, what is written last stays
+        for rank in range(matrix.shape[1]):
+            matrix[token_ids[node], rank] = row_ids[node, rank]
     return True
