@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import random
 import sys
 from collections import Counter
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from PIL import Image
@@ -26,7 +28,8 @@ LINES = [
     json.loads(line)
     for line in (ASSETS / "workload" / "mmspec.jsonl").read_text(encoding="utf-8").splitlines()
 ]
-ROWS = make_workload.make_rows()
+NUM_TOKENS = make_workload.token_counter()
+ROWS = make_workload.make_rows(NUM_TOKENS)
 EXAMPLES = make_workload.make_examples()
 #: Where a topic fits: a picture of shapes holds no text, and one of clothes no values.
 FAMILIES_OF_TOPIC = {
@@ -82,10 +85,22 @@ def test_the_right_answers_are_those_of_the_questions_that_are_asked():
 
 
 def test_answers_are_neither_tiny_nor_longer_than_a_run():
-    lengths = make_workload.answer_lengths(ROWS)
+    turns = [dataclasses.replace(row, turns=(turn,)) for row in ROWS for turn in row.turns]
+    lengths = list(map(NUM_TOKENS, turns))
     assert min(lengths) >= 3
     assert max(lengths) <= 200
-    assert sum(lengths) / len(lengths) >= 50
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_answers_are_about_as_long_as_in_mmspec_or_as_long_as_the_pictures_allow(topic):
+    mean = fmean(NUM_TOKENS(row) for row in ROWS if row.topic == topic)
+    first = fmean(
+        NUM_TOKENS(next(make_workload.drawings_for(topic, *place)))
+        for place in enumerate(make_workload.QUESTIONS[topic])
+    )
+    aim = make_workload.MMSPEC_TOKENS[topic]
+    assert first < mean <= 1.02 * aim
+    assert mean >= 0.98 * aim or mean >= 1.1 * first, "nearer to the aim than the first drawings"
 
 
 @pytest.mark.parametrize(("family", "topic"), [("signs", TEXT), ("charts", CHART)])

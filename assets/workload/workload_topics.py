@@ -31,6 +31,15 @@ from signs import questions as sign_questions
 from signs import reasoning as sign_reasoning
 from signs.scene import LABEL, RECEIPT, SIGN
 
+# Mean tokens of an answer in MMSpec itself (its page on GitHub), all turns of a conversation together.
+MMSPEC_TOKENS = {
+    GENERAL: 46.98,
+    TEXT: 63.15,
+    CAPTION: 191.90,
+    CHART: 68.56,
+    REASONING: 285.60,
+    MULTI_TURN: 747.65,
+}
 MIN_SHAPES, MIN_PEOPLE, MIN_VALUES, MIN_LINES = 5, 2, 4, 3  # full pictures: long answers
 FULL: dict[str, Callable[[Any], bool]] = {
     "shapes": lambda scene: len(scene.things) >= MIN_SHAPES,
