@@ -70,8 +70,8 @@ class TreeCache:
             torch.empty(len(list(layers)), 2, 1, num_heads, capacity, head_dim, dtype=dtype, device=device)
             for device, layers in groupby(layer_devices)
         ]
-        #: Keys and values of each layer, [2, 1, num_heads, capacity, head_dim].
-        self._entries = [layer for block in self._blocks for layer in block]
+        #: Keys and values of each layer, [1, num_heads, capacity, head_dim] each.
+        self._entries = [layer.unbind() for block in self._blocks for layer in block]
         self.layers = Cache(
             layers=[_LayerView(self, index, *layer) for index, layer in enumerate(self._entries)]
         )
@@ -83,15 +83,16 @@ class TreeCache:
 
         Returns the layer's prefix and new entries, [1, num_heads, prefix + n, head_dim] each.
         """
-        start, end = self.prefix_length, self.prefix_length + keys.shape[-2]
-        both = self._entries[layer]
-        both[0, 0, :, start:end] = keys
-        both[1, 0, :, start:end] = values
-        return both[0, :, :, :end], both[1, :, :, :end]
+        start, num_new = self.prefix_length, keys.shape[-2]
+        all_keys, all_values = self._entries[layer]
+        # `narrow` and `copy_` take two thirds of the time of indexing, which is felt at small models.
+        all_keys.narrow(2, start, num_new).copy_(keys)
+        all_values.narrow(2, start, num_new).copy_(values)
+        return all_keys.narrow(2, 0, start + num_new), all_values.narrow(2, 0, start + num_new)
 
     def keys(self, layer: int, num_positions: int) -> torch.Tensor:
         """The first keys of a layer, rotated: [num_heads, num_positions, head_dim]."""
-        return self._entries[layer][0, 0, :, :num_positions]
+        return self._entries[layer][0][0, :, :num_positions]
 
     def append(self, num_positions: int) -> None:
         """Keep the next `num_positions` entries just written as they lie (prefill)."""
