@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from player_page import BROWSER_ARGUMENTS
+from player_page import BROWSER_ARGUMENTS, settle
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSON = {
@@ -81,3 +81,55 @@ def open_app(address: str, chromium: str) -> Iterator[Any]:
 def pass_index(page) -> int:
     """The pass that is shown."""
     return int(page.get_by_test_id("recap-pass-index").inner_text().split()[1])
+
+
+def wait_for_model(page) -> None:
+    """Until the model is loaded."""
+    page.wait_for_function(
+        "fetch('recap/model').then(a => a.json()).then(a => a.state === 'ready')", timeout=240_000
+    )
+
+
+def open_panel(page) -> None:
+    """Open the panel "Try yours" where it is closed."""
+    if page.locator("#recap-try").get_attribute("aria-expanded") == "false":
+        page.click("#recap-try")
+
+
+def choose_example(page, index: int) -> str:
+    """Click an example; the question that now stands in the panel, beside its picture."""
+    page.locator("#recap-question textarea").fill("")
+    example = page.get_by_test_id(f"recap-example-{index}")
+    question = example.get_attribute("title")
+    example.click()
+    # The answer sets the question last: then the picture stands too.
+    page.wait_for_function(
+        "asked => document.querySelector('#recap-question textarea').value === asked", arg=question
+    )
+    return question
+
+
+def open_settings(page) -> None:
+    """Open the settings for the first time, and wait until what is typed into them stays.
+
+    gradio makes what is folded away only when it is first opened, and in the next animation frame hands every part its
+    first value once more, over whatever was typed meanwhile; two frames later that is over.
+    """
+    page.click("#recap-settings button")
+    page.locator("#recap-new-tokens input").wait_for()
+    settle(page)
+
+
+def make_own_run(page) -> None:
+    """Ask an example's question, whatever was done on the page before, and wait until the new run is open."""
+    wait_for_model(page)
+    open_panel(page)
+    choose_example(page, 0)
+    saved = page.locator("#recap-save")
+    before = saved.get_attribute("href")
+    page.click("#recap-run")
+    page.wait_for_function(
+        "before => { const href = document.querySelector('#recap-save').getAttribute('href');"
+        " return href.startsWith('recap/runs/') && href !== before; }",
+        arg=before,
+    )

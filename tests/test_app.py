@@ -8,13 +8,22 @@ import socket
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from traceback import walk_tb
 from types import SimpleNamespace
 
 import pytest
-from app_page import LESSON, open_app, pass_index, served
+from app_page import (
+    LESSON,
+    choose_example,
+    make_own_run,
+    open_app,
+    open_panel,
+    open_settings,
+    pass_index,
+    served,
+    wait_for_model,
+)
 from contrast import contrast
 from make_traces import make_trace
 from player_page import value
@@ -356,27 +365,25 @@ def answer(page, sentence, act) -> None:
 def tell(page, act, expected: str) -> None:
     """The page answers an act with a sentence that holds `expected`, in under a second.
 
-    Answers to earlier acts may still come in, so only a new and fitting one counts; a busy machine may try five times.
+    Answers to earlier acts may still come in, so only a new one counts. Every act must be answered, and fittingly: a
+    busy machine may answer late up to five times, but nothing that is typed may be lost even once.
     """
-    from playwright.sync_api import TimeoutError as NotTold
-
-    box = page.get_by_test_id("recap-status").locator("xpath=..")
-    tries = []
+    box = page.locator(".recap-status")
+    seconds = []
     for _ in range(5):
         before = box.get_attribute("data-act")
         started = time.perf_counter()
         act()
-        with suppress(NotTold):
-            page.wait_for_function(
-                "([before, expected]) => { const box = document.querySelector('.recap-status');"
-                " return box.dataset.act !== before && box.innerText.includes(expected); }",
-                arg=[before, expected],
-                timeout=15_000,
-            )
-        tries.append((round(time.perf_counter() - started, 2), box.inner_text()))
-        if tries[-1][0] < 1:
+        page.wait_for_function(
+            "before => { const box = document.querySelector('.recap-status');"
+            " return box.dataset.act !== before && /recap-(error|done)/.test(box.className); }",
+            arg=before,
+        )
+        seconds.append(time.perf_counter() - started)
+        assert expected in box.inner_text()
+        if seconds[-1] < 1:
             return
-    raise AssertionError(f"{expected!r} is not told within a second: {tries}")
+    raise AssertionError(f"{expected!r} is not told within a second: {seconds}")
 
 
 @pytest.mark.browser
@@ -432,11 +439,9 @@ def test_the_address_follows_and_opens_the_same_place(page, address):
 
 @pytest.mark.browser
 def test_bad_input_gets_a_sentence_in_a_second_and_the_next_good_run_works(page, tmp_path):
-    page.wait_for_function(
-        "fetch('recap/model').then(a => a.json()).then(a => a.state === 'ready')", timeout=240_000
-    )
+    wait_for_model(page)
     speedup = value(page, "recap-speedup")
-    page.click("#recap-try")
+    open_panel(page)
     upload = page.locator("#recap-picture input[type=file]")
     fake = tmp_path / "text.png"
     fake.write_text("not a picture")
@@ -445,21 +450,14 @@ def test_bad_input_gets_a_sentence_in_a_second_and_the_next_good_run_works(page,
     refused = page.locator("#recap-picture-refusal .recap-error")
     for file, sentence in ((fake, "text file"), (CASES / "truncated_tail.jpg", "cut off")):
         answer(page, refused.get_by_text(sentence), lambda file=file: upload.set_input_files(file))
-    page.locator("#recap-question textarea").fill("")
-    page.get_by_test_id("recap-example-0").click()
+    good = choose_example(page, 0)
     refused.wait_for(state="hidden")
     question = page.locator("#recap-question textarea")
-    page.wait_for_function("document.querySelector('#recap-question textarea').value !== ''")
-    good = question.input_value()
     question.fill("  \n")
     tell(page, press, texts.NO_QUESTION)
     question.fill(good)
-    page.click("#recap-settings button")
+    open_settings(page)
     new_tokens = page.locator("#recap-new-tokens input")
-    new_tokens.wait_for()
-    page.wait_for_function(  # parts that have just been made get their first values once more
-        "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
-    )
     for number in ("0", "1000000", "2.5"):
         new_tokens.fill(number)
         new_tokens.press("Tab")  # as people leave a field; what stands in it is what will be sent
@@ -481,6 +479,7 @@ def test_bad_input_gets_a_sentence_in_a_second_and_the_next_good_run_works(page,
 
 @pytest.mark.browser
 def test_the_picture_lab_marks_what_another_picture_would_change(page):
+    make_own_run(page)
     page.keyboard.press("5")
     page.get_by_test_id("recap-lab-ask").click()
     page.get_by_test_id("recap-lab-roots").wait_for()
@@ -492,7 +491,7 @@ def test_the_picture_lab_marks_what_another_picture_would_change(page):
         "rows => rows.filter(row => row.querySelectorAll('.rp-form').length > 1).map(row => Number(row.dataset.pass))",
     )
     marked = page.locator(".rp-token.rp-owed")
-    assert marked.count() == len(changed)
+    assert marked.count() == len(changed) > 0
     assert str(rows.count()) in told
     rows.last.click()
     assert pass_index(page) == int(rows.last.get_attribute("data-pass"))
