@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from demo import texts
 from recap.events import Iteration, Prefill, Run, Trace
-from recap.metrics import first_difference, throughput_ratio
+from recap.metrics import first_difference, run_speedup
 from recap.pictures import Picture, describe_picture
 from recap.trace_io import dump_trace
 
@@ -196,5 +196,5 @@ def outcome_sentence(trace: Trace) -> str:
     cut = "" if num_detailed == len(recap_run.iterations) else " " + texts.recorded_until(num_detailed)
     if recap_run.finished is None or recap_run.finished.stop_reason == "stopped":
         return texts.stopped(len(recap_run.iterations)) + cut
-    ratio, difference = throughput_ratio(recap_run, ar_run), first_difference(recap_run, ar_run)
+    ratio, difference = run_speedup(recap_run, ar_run), first_difference(recap_run, ar_run)
     return texts.finished(ratio, difference is None) + cut

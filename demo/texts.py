@@ -155,12 +155,14 @@ def question_too_long(length: int, limit: int) -> str:
 
 def lane_figures(num_tokens: int, num_passes: int, seconds: float) -> str:
     """What a lane has done so far."""
-    return f"{num_tokens} tokens · {num_passes} passes · {seconds:.2f} s"
+    tokens = "1 token" if num_tokens == 1 else f"{num_tokens} tokens"
+    passes = "1 pass" if num_passes == 1 else f"{num_passes} passes"
+    return f"{tokens} · {passes} · {seconds:.2f} s"
 
 
 def finished(ratio: float | None, is_same: bool) -> str:
     """The end of a run: throughput against plain decoding, and whether the text is the same."""
-    speed = "Done." if ratio is None else f"Done: {ratio:.2f}× plain decoding's speed,"
+    speed = "Done:" if ratio is None else f"Done: {ratio:.2f}× plain decoding's speed,"
     same = "the same text." if is_same else "the texts differ; the player shows from where."
     return f"{speed} {same}"
 
@@ -215,4 +217,6 @@ def picture_size(width: int, height: int) -> str:
 
 def memory_held(num_rows: int) -> str:
     """Rows in U."""
-    return f"U holds {num_rows} rows." if num_rows else "U is empty."
+    if not num_rows:
+        return "U is empty."
+    return "U holds 1 row." if num_rows == 1 else f"U holds {num_rows} rows."

@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
 
 def summary_line(run_: Run, ar_run: Run) -> str:
     """Tokens, passes, acceptance length, speedup, and whether the text is plain decoding's."""
-    length, ratio = metrics.acceptance_length(run_), metrics.throughput_ratio(run_, ar_run)
+    length, ratio = metrics.acceptance_length(run_), metrics.run_speedup(run_, ar_run)
     parts = [
         f"{metrics.num_output_tokens(run_)} tokens in {len(run_.iterations)} passes",
         "no pass, so no τ" if length is None else f"τ {length:.2f}",
@@ -138,7 +138,7 @@ def describe_run(run_: Run, ar_run: Run, answer: str) -> dict[str, Any]:
         "prefill_seconds": metrics.prefill_seconds(run_),
         "ar_seconds": metrics.run_seconds(ar_run),
         "acceptance_length": metrics.acceptance_length(run_),
-        "speedup": metrics.throughput_ratio(run_, ar_run),
+        "speedup": metrics.run_speedup(run_, ar_run),
         "decode_speedup": metrics.decode_ratio(run_, ar_run),
         "first_difference": metrics.first_difference(run_, ar_run),
         "score_gap": metrics.score_gap(run_, ar_run),

@@ -62,6 +62,11 @@ def throughput_ratio(run: Run, ar_run: Run) -> float | None:
     return (num_output_tokens(run) / seconds) / (num_output_tokens(ar_run) / ar_seconds)
 
 
+def run_speedup(run: Run, ar_run: Run) -> float | None:
+    """What is told of one run: its throughput ratio, None without a pass; two prefills alone differ by noise."""
+    return throughput_ratio(run, ar_run) if run.iterations else None
+
+
 def decode_ratio(run: Run, ar_run: Run) -> float | None:
     """Throughput ratio of the passes alone: prefill's time and its one token are left out. None without a pass."""
     seconds, ar_seconds = decode_seconds(run), decode_seconds(ar_run)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from debugger_fixtures import mount_fixture, page_fixture  # noqa: F401 - pytest finds them here
@@ -12,8 +14,10 @@ from debugger_page import PRIORS, RUN, STEP, form, passes, press, raw, tab_to, t
 from make_traces import IMAGE
 from player_page import PAYLOAD, drawn, values
 
+from recap.trace_io import load_trace
 from visualize.payload import build_payload
 
+ASSETS = Path(__file__).parents[1] / "assets"
 pytestmark = pytest.mark.browser
 
 
@@ -46,17 +50,17 @@ def test_the_best_open_path_is_always_the_next_node_and_the_last_ones_are_those_
         (
             [8, [[0, 1.0, 0.01], [8, 2.5, 0.015], [63, 2.75, 0.0304], [70, 2.8, 0.05]]],
             "This pass: 8 nodes, because more would have cost more time than they promised to save: 2.5 tokens expected"
-            " in 15.0 ms. 63 nodes would have cost 30.4 ms for 2.8.",
+            " in 15.0 ms. 63 nodes would have cost 30.4 ms for 2.8 tokens.",
         ),
         (
             [1, [[0, 1.0, 0.01], [1, 1.5, 0.0111], [24, 2.0, 0.03]]],
             "This pass: 1 node, because more would have cost more time than they promised to save: 1.5 tokens expected"
-            " in 11.1 ms. 24 nodes would have cost 30.0 ms for 2.0.",
+            " in 11.1 ms. 24 nodes would have cost 30.0 ms for 2.0 tokens.",
         ),
         (
             [8, [[0, 1.0, 0.01], [4, 2.4, 0.012], [8, 2.5, 0.015], [63, 2.75, 0.0304]]],
             "This pass: 8 nodes, because more would have cost more time than they promised to save: 2.5 tokens expected"
-            " in 15.0 ms. 63 nodes would have cost 30.4 ms for 2.8.",
+            " in 15.0 ms. 63 nodes would have cost 30.4 ms for 2.8 tokens.",
         ),
         (
             [24, [[0, 1.0, 0.01], [24, 2.75, 0.011]]],
@@ -96,7 +100,7 @@ def test_why_the_target_s_token_was_no_node_is_told_as_it_was(page, mount):
     mount()
     told = page.evaluate(
         "(payload) => { const run = eval(payload).runs[1];"
-        " return run.passes.map((pass) => RecapPlayer.whyMissed(run.search, pass)); }",
+        " return run.passes.map((pass) => RecapPlayer.whyMissed(run.search, pass, run.rows)); }",
         PAYLOAD,
     )
     kinds = set()
@@ -120,6 +124,37 @@ def test_why_the_target_s_token_was_no_node_is_told_as_it_was(page, mount):
             assert why["kind"] == "unknown"
         kinds.add(why and why["kind"])
     assert {"unknown", "budget", "empty"} <= kinds
+
+
+def test_a_token_that_a_row_lists_and_the_mixture_dropped_is_told_so(page, mount):
+    """Of all shipped runs: the rows and the kept tokens are read from the JSON."""
+    mount()
+    kinds = Counter()
+    for path in sorted((ASSETS / "traces").glob("*.json")):
+        recorded = json.loads(path.read_text("utf-8"))
+        told = page.evaluate(
+            "(payload) => payload.runs.map((run) => run.passes.map((pass) => "
+            "RecapPlayer.whyMissed(run.search, pass, run.rows)))",
+            build_payload(load_trace(path)),
+        )
+        for run, reasons in zip(recorded["runs"], told, strict=True):
+            for record, why in zip(run["iterations"], reasons, strict=True):
+                if why is None or why["kind"] not in ("unknown", "dropped"):
+                    continue
+                last = record["detail"]["nodes"][record["accepted"][-1] if record["accepted"] else 0]
+                chosen = record["target_selected_id"]
+                assert chosen not in last["kept_ids"]
+                listing = [
+                    found["source"]
+                    for found in last["retrieved"]
+                    if chosen in run["rows"][found["row"]]["token_ids"]
+                ]
+                assert why["kind"] == ("dropped" if listing else "unknown"), (path.name, record["index"])
+                if listing:
+                    assert why["sources"] == listing
+                kinds[why["kind"]] += 1
+    assert kinds["unknown"] > 0
+    assert kinds["dropped"] > 0
 
 
 def test_the_memories_at_every_pass_are_as_many_rows_as_were_recorded(page, mount):

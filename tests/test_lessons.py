@@ -334,7 +334,7 @@ def test_6_the_measured_budget_chose_what_promised_more_tokens_a_second_than_63(
     assert lesson.says(
         f"made on {environment['device']}, in {environment['dtype']}, with {word(environment['num_threads'])} thread",
         f"it takes {1000 * seconds:.1f} ms, with 63 nodes {1000 * most_seconds:.1f} ms",
-        f"{tokens:.1f} tokens in {1000 * seconds:.1f} ms are {tokens / seconds:.0f} tokens a second",
+        f"{tokens:.2f} tokens in {1000 * seconds:.2f} ms are {tokens / seconds:.0f} tokens a second",
         f"it would have been {most_tokens / most_seconds:.0f}.",
         *(
             f"{len(run['iterations'])} passes in {run['finished']['decode_seconds']:.2f} s"

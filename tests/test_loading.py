@@ -130,14 +130,28 @@ def test_this_machines_memory_is_read() -> None:
     assert checkpoints.available_memory() > 10**8
 
 
+@pytest.mark.parametrize(
+    ("message", "named"),
+    [
+        (
+            "Package `num2words` is required to run SmolVLM processor.\nInstall it.",
+            "(Package `num2words` is required to run SmolVLM processor).",
+        ),
+        (
+            "\nA processor needs Torchvision, which was not found. Look at the\ninstallation page.",
+            "(A processor needs Torchvision, which was not found).",
+        ),
+        ("No module named 'num2words'", "(No module named 'num2words')."),
+    ],
+)
 def test_a_processor_that_needs_a_missing_package_names_it(
-    llava_folder: Path, monkeypatch: pytest.MonkeyPatch
+    llava_folder: Path, monkeypatch: pytest.MonkeyPatch, message: str, named: str
 ) -> None:
     def refuse(_: str, **options: bool) -> None:
-        raise ImportError("Package `num2words` is required to run SmolVLM processor.\nInstall it.")
+        raise ImportError(message)
 
     monkeypatch.setattr(transformers.AutoProcessor, "from_pretrained", refuse)
-    assert "needs a package that is not installed (Package `num2words`" in told(str(llava_folder))
+    assert f"needs a package that is not installed {named}" in told(str(llava_folder))
 
 
 def test_teaching_models_that_are_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -41,6 +41,11 @@ def test_throughput_ratio_counts_all_tokens_and_all_seconds():
     assert metrics.throughput_ratio(PLAIN, PLAIN) == 1
 
 
+def test_two_runs_that_are_prefill_alone_have_no_speedup_to_tell():
+    assert metrics.run_speedup(FAST, PLAIN) == metrics.throughput_ratio(FAST, PLAIN)
+    assert metrics.run_speedup(NO_PASS, run_of([], 0.75, [])) is None
+
+
 def test_speedup_is_the_mean_of_ratios_and_pooled_speedup_is_not():
     other = run_of([2], 0.5, [1.5])
     pairs = [(FAST, PLAIN), (other, PLAIN)]

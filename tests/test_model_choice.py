@@ -366,6 +366,14 @@ def test_in_the_browser_one_click_is_one_choice_and_a_broken_one_goes_back(chrom
                     assert page.get_by_test_id("recap-status").inner_text() == said, "and nothing after it"
                     assert field.input_value() == ("first" if name == "broken" else name)
                 assert page.get_by_text(texts.model_in_use("second")).is_visible()
+                field.click()
+                choice = page.get_by_role("option", name="first", exact=True)
+                choice.wait_for()
+                for is_list_open in (True, False):
+                    page.keyboard.press("Escape")
+                    choice.wait_for(state="detached")
+                    expanded = page.locator("#recap-try").get_attribute("aria-expanded")
+                    assert (expanded == "true") == is_list_open, "the list closes first, then the panel"
                 assert page.faults == []
         finally:
             process.terminate()

@@ -141,7 +141,7 @@ def _totals(run: Run, reference: Run | None) -> dict[str, Any]:
     }
     if totals["is_compared"]:
         totals |= {
-            "speedup": metrics.throughput_ratio(run, reference),
+            "speedup": metrics.run_speedup(run, reference),
             "decode_speedup": metrics.decode_ratio(run, reference),
             "first_difference": metrics.first_difference(run, reference),
             "score_gap": metrics.score_gap(run, reference),

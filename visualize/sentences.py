@@ -32,7 +32,7 @@ def run_sentence(run: Run, reference: Run | None) -> str:
     start += f" instead of {len(reference.iterations)}"
     if not (is_whole(run) and is_whole(reference)):
         return start + " so far." if run.finished is None else start + ", stopped before the end."
-    ratio = metrics.throughput_ratio(run, reference)
+    ratio = metrics.run_speedup(run, reference)
     difference = metrics.first_difference(run, reference)
     text = (
         "the text is the same" if difference is None else f"the text differs from token {difference + 1} on"

@@ -70,8 +70,10 @@ window.RecapPage = (function () {
     panel().inert = true;
     panel().tabIndex = -1;
     document.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && isPanelShown()) showPanel(false);
-    });
+      // Asked on the way down: an open list of choices closes by the same key, and would look closed already.
+      const closesList = event.target.getAttribute?.("aria-expanded") === "true" && event.target.id !== "recap-try";
+      if (event.key === "Escape" && isPanelShown() && !closesList) showPanel(false);
+    }, true);
     const count = value.examples.length;
     if (!count) return;
     const columns = Math.ceil(count / Math.ceil(count / 6)); // rows of one length, as far as may be
@@ -92,13 +94,15 @@ window.RecapPage = (function () {
 
   function note(element, props, watch) {
     const paragraph = element.querySelector("p");
+    let hiding = 0;
     const draw = () => {
       const value = props.value || {};
       paragraph.textContent = value.sentence || "";
       paragraph.className = `recap-note recap-${value.kind}`;
       paragraph.setAttribute("role", value.kind === "error" ? "alert" : "note");
       paragraph.hidden = !value.sentence;
-      if (props.passing && value.sentence) setTimeout(() => { paragraph.hidden = true; }, 10000);
+      clearTimeout(hiding);
+      if (props.passing && value.sentence) hiding = setTimeout(() => { paragraph.hidden = true; }, 10000);
     };
     watch("value", draw);
     draw();

@@ -75,7 +75,10 @@ def add_command(commands: Any) -> None:
         "--max-new-tokens", type=int, default=200, help="length cap of an answer (default 200)"
     )
     parser.add_argument(
-        "--repeats", type=int, default=1, help="measure each unit so often, take the median ratio"
+        "--repeats",
+        type=int,
+        default=1,
+        help="measure each unit this many times and take the median ratio (default: 1)",
     )
     parser.add_argument(
         "--order",

@@ -173,5 +173,10 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _first_line(error: Exception) -> str:
+    """The first line of a message; of one that goes on in mid-sentence, the sentences that are whole."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0].rstrip(".") if lines else type(error).__name__
+    if not lines:
+        return type(error).__name__
+    goes_on = len(lines) > 1 and not lines[0].endswith((".", ":"))
+    whole = lines[0].rpartition(". ")[0] if goes_on else ""
+    return (whole or lines[0]).rstrip(".")

@@ -115,6 +115,6 @@
     }
     if (stage.name === "verify") return words.verify(pass.nodes.length);
     const fresh = pass.writes.filter((write) => write[4] === null).length;
-    return words.write(pass.writes.length, fresh, pass.writes.length - fresh);
+    return words.write(pass.nodes.length, pass.writes.length, fresh, pass.writes.length - fresh);
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -15,7 +15,7 @@
 
   // One line a row found: whose it is, and prior x confidence -> weight.
   function foundRows(state, node) {
-    const head = h("tr", {}, h("th", {}), words.product.map((name) => h("th", { scope: "col" }, name)));
+    const head = h("tr", {}, h("th", {}), words.product.map((name, place) => h("th", { scope: "col", title: words.productMeans[place] }, name)));
     const rows = node[NODE.retrieved].map((found, rank) => {
       const source = found[FOUND.source];
       const key = found[FOUND.key].map((id) => recap.token(state.form(id)));

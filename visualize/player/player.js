@@ -133,7 +133,7 @@
       if (!this.tabNames().includes(state.tab)) state.tab = "fusion";
       this.tabs.replaceChildren(...this.tabNames().map((name) => [name, words.tabs[name]]).map(([name, label]) =>
         h("button", { type: "button", role: "tab", class: "rp-tab", "aria-selected": state.tab === name ? "true" : "false", "data-tab": name, onclick: () => this.act.showTab(name) }, label,
-          name === "memory" && state.pass && state.pass.writes ? h("span", { class: "rp-count" }, `+${state.pass.writes.length}`) : null)));
+          name === "memory" && state.pass && state.pass.writes && state.stage().name === "write" ? h("span", { class: "rp-count", title: words.rowsWritten(state.pass.writes.length) }, state.pass.writes.length) : null)));
       const scroll = this.panelTab === state.tab ? this.panel.scrollTop : 0;
       this.panel.setAttribute("data-testid", `recap-${state.tab}`);
       this.panel.setAttribute("aria-label", words.tabs[state.tab]);

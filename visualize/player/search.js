@@ -1,7 +1,7 @@
 // The best-first search told from its record: which paths were open at any moment, and what became of each candidate.
 (function (recap) {
   "use strict";
-  const { NODE, FOUND } = recap;
+  const { NODE, FOUND, ROW } = recap;
 
   function depthPrior(search, depth) {
     return search.depth_priors[Math.min(depth, search.depth_priors.length) - 1];
@@ -74,7 +74,7 @@
   };
 
   // Why the target's own token was not in the tree, as a word and numbers; null where it was or nothing was chosen.
-  recap.whyMissed = function (search, pass) {
+  recap.whyMissed = function (search, pass, rows) {
     const id = pass.target_selected;
     if (id === null || !search) return null;
     const last = pass.accepted.length ? pass.accepted[pass.accepted.length - 1] : 0;
@@ -85,7 +85,9 @@
     if (!node[NODE.kept].length) return { kind: recap.isLastMade(pass, last) ? "full" : "empty", last };
     const item = recap.candidates(search, pass, last).find((each) => each.id === id);
     if (item) return { kind: item.blocked ? "blocked" : "budget", last, place: item.rank + 1, score: item.score, lowest: recap.lowestScore(pass) };
-    return { kind: "unknown", last, sources: node[NODE.retrieved].map((found) => found[FOUND.source]) };
+    const sources = (found) => found.map((each) => each[FOUND.source]);
+    const listing = node[NODE.retrieved].filter((found) => rows[found[FOUND.row]][ROW.ids].includes(id));
+    return listing.length ? { kind: "dropped", last, sources: sources(listing) } : { kind: "unknown", last, sources: sources(node[NODE.retrieved]) };
   };
 
   // The search stops with its last node: what follows it is never looked up.

@@ -28,7 +28,8 @@
     const speed = totals.speedup;
     const caption = run.is_reference ? words.reference
       : speed !== null ? words.asFast : run.is_live ? words.measuring
-      : totals.stop_reason === "stopped" ? words.stopped : words.notCompared;
+      : totals.stop_reason === "stopped" ? words.stopped
+      : totals.is_compared && !totals.num_passes ? words.nothingDecoded : words.notCompared;
     const speedup = h("span", { class: speed !== null && speed < 1 ? "rp-big rp-slower" : "rp-big", "data-testid": "recap-speedup", "data-value": speed === null ? "" : String(speed) },
       speed === null ? (run.is_reference ? "1\u00d7" : run.is_live ? "\u2026" : "\u2013") : `${recap.rounded(speed, 2)}\u00d7`);
     const tau = recap.number(totals.acceptance_length, 2, { class: "rp-mid", "data-testid": "recap-tau" });

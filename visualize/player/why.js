@@ -54,7 +54,7 @@
   };
 
   recap.missedSentence = function (state) {
-    const why = recap.whyMissed(state.run.search, state.pass);
+    const why = recap.whyMissed(state.run.search, state.pass, state.run.rows);
     return why && words.whyMissed[why.kind](why);
   };
 })((window.RecapPlayer = window.RecapPlayer || {}));

@@ -18,6 +18,7 @@
     reference: "plain decoding, the reference",
     measuring: "measuring until the run ends",
     stopped: "stopped before its end",
+    nothingDecoded: "no pass to compare",
     notCompared: "no plain decoding to compare with",
     tau: "tokens a pass, \u03c4",
     passes: "target passes",
@@ -51,8 +52,9 @@
     suffix: (count, length) =>
       `${count === 1 ? "1 node" : count + " nodes"} copied: the last ${length} tokens stood in the text before, and this followed.`,
     verify: (count) => `One target pass scores all ${count} positions at once and walks down while its choice is there.`,
-    write: (written, fresh, replaced) =>
-      `Every scored position is remembered: ${written} rows written, ${fresh} new, ${replaced} replaced.`,
+    write: (count, written, fresh, replaced) =>
+      `Of the ${count} scored positions, the first behind each key is remembered: ${counted(written, "row")} written, ${fresh} new, ${replaced} replaced.`,
+    rowsWritten: (count) => `${counted(count, "row")} written in this pass`,
     tabs: { fusion: "Node", memory: "Memory", table: "As text", rules: "Rules", lab: "Picture" },
     lab: "What does this answer owe to its picture? The model reads it again in front of a blank picture and of another one: the one in the panel where it differs, else an example.",
     labAsk: "Read it again",
@@ -75,6 +77,7 @@
     earlierRequest: (request) => `kept from request ${request}`,
     prefillRow: "from the prompt",
     product: ["prior", "confidence", "weight"],
+    productMeans: ["The prior \u03b1 goes by rank: the most specific row found has the highest", "The confidence c of the row when it was written: 1 if one token has all probability, 1/8 if eight are equal", "The share of prior \u00d7 confidence among the rows found"],
     kept: "mixture, top 8",
     notKept: "not among the eight that were kept",
     against: " against ",
@@ -100,6 +103,7 @@
       empty: () => "The target\u2019s next token is not in the tree: no memory held a row for this context.",
       blocked: () => "The target\u2019s next token is one that may never be drafted.",
       budget: (why) => `The target\u2019s next token was the ${ordinal(why.place)} choice here, but its score ${recap.rounded(why.score, 5)} is below the last node\u2019s ${recap.rounded(why.lowest, 5)}.`,
+      dropped: (why) => `The target\u2019s next token is not in the tree: ${listed(why.sources)} ${why.sources.length === 1 ? "lists" : "list"} it, but it is not among the eight that the mixture kept.`,
       unknown: (why) => `The target\u2019s next token is not in the tree: ${listed(why.sources)} ${why.sources.length === 1 ? "does" : "do"} not list it among the eight kept.`,
     },
     rules: { recap: "RECAP", "no-confidence": "prior alone", "no-prior": "confidence alone", uniform: "equal weights", "hard-gate": "most confident", "back-off": "most specific", unigram: "U alone" },
@@ -138,9 +142,9 @@
     carried: (count, earlier) => `U proposed ${counted(count, "token")} of this text, ${earlier || "none"} of them from rows of earlier requests. G and C began empty.`,
     showSource: (label) => `Show or hide ${label}`,
     budget: ([nodes, tokens, seconds], other) => `This pass: ${counted(nodes, "node")}, because ` +
-      (other ? `more would have cost more time than they promised to save: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}. ${other[0]} nodes would have cost ${milliseconds(other[2])} for ${other[1].toFixed(1)}.`
+      (other ? `more would have cost more time than they promised to save: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}. ${other[0]} nodes would have cost ${milliseconds(other[2])} for ${other[1].toFixed(1)} tokens.`
         : `${nodes ? "every one that could be had was worth its time" : "the memories had nothing to propose"}: ${tokens.toFixed(1)} tokens expected in ${milliseconds(seconds)}.`),
-    budgetPoint: (nodes, rate) => `${nodes} nodes: ${rate.toFixed(1)} tokens a second expected`,
+    budgetPoint: (nodes, rate) => `${counted(nodes, "node")}: ${rate.toFixed(1)} tokens a second expected`,
     budgetNote: (isBeyondTop) => "Expected tokens a second by number of nodes." +
       (isBeyondTop ? " Nodes beyond the top pay by the rows they leave for later passes." : ""),
     playInside: "Play inside the pass (Shift+Space)",
