@@ -10,7 +10,7 @@ import re
 import pytest
 from debugger_fixtures import mount_fixture, page_fixture  # noqa: F401 - pytest finds them here
 from debugger_page import PRIORS, RUN, STEP, form, passes, press, raw, tab_to
-from player_page import state, values
+from player_page import PAYLOAD, state, values
 
 pytestmark = pytest.mark.browser
 
@@ -130,6 +130,37 @@ def test_7_two_methods_stand_side_by_side_by_position(page, mount):
     press(page, "ArrowUp", "v")
     assert state(page)["run"] == "recap@24"
     assert page.get_by_test_id("recap-tree").is_visible()
+
+
+#: Of each name of a run in the compare view, and of each word above the numbers: its text, whether all its letters are
+#: in its cell, and of a word how many lines it takes.
+NAMES_COMPARED = """() => [...document.querySelectorAll(".rp-compare :is(th, .rp-toggle)")].map((cell) => {
+    const letters = document.createRange();
+    letters.selectNodeContents(cell);
+    const box = cell.getBoundingClientRect();
+    const lines = [...letters.getClientRects()].filter((line) => line.width);
+    const is_whole = lines.every((line) => box.left - 1 <= line.left && line.right <= box.right + 1
+        && box.top - 1 <= line.top && line.bottom <= box.bottom + 1);
+    const num_lines = cell.closest("thead") ? lines.length : null;
+    return [cell.textContent, is_whole && cell.scrollWidth <= cell.clientWidth, num_lines];
+})"""
+
+
+@pytest.mark.parametrize("name", ["recap@auto", "recap-no-confidence", "peers.drafters:PeerDrafter"])
+def test_compared_runs_are_named_in_full_at_any_width(page, mount, name):
+    payload = f"(() => {{ const all = {PAYLOAD}; all.runs[1].name = '{name}'; return all; }})()"
+    before = page.viewport_size
+    try:
+        for width in (1280, 390, 320):
+            page.set_viewport_size({"width": width, "height": 800})
+            mount(payload, step=STEP, view="compare")
+            found = page.evaluate(NAMES_COMPARED)
+            assert sum(text == name for text, *_ in found) > 2  # a button, the table, and a line of the text
+            assert [text for text, is_whole, _ in found if not is_whole] == []
+            assert {text for text, _, num_lines in found if num_lines and num_lines > 1} <= {"speed ×"}
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+    finally:
+        page.set_viewport_size(before)
 
 
 def test_8_passes_and_tree_are_taken_along(page, mount, tmp_path):

@@ -9,7 +9,7 @@ import random
 import re
 from collections import defaultdict
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from statistics import fmean
 from types import SimpleNamespace
@@ -34,7 +34,6 @@ from visualize.bench_figures import (
     acceptance_figure,
     growth_figure,
     latency_figure,
-    speedup_by_topic_figure,
     speedup_figure,
     stage_figure,
 )
@@ -52,6 +51,7 @@ from visualize.replay_figures import (
     suffix_figure,
 )
 from visualize.report_page import parse_report, read_report, report_page, report_payload
+from visualize.topic_figure import speedup_by_topic_figure
 
 
 @pytest.fixture(scope="module")
@@ -141,38 +141,75 @@ def test_fifty_six_methods_look_different_and_the_first_ones_as_ever(bench):
     units = [unit for unit in report["units"] if unit["method"] == "recap@16"]
     report["methods"] = {f"m{place}": method for place in range(56)}
     report["units"] = [unit | {"method": name} for name in report["methods"] for unit in units]
-    bars = [trace["marker"] for name, trace in traces_of(speedup_by_topic_figure(report)).items()]
-    looks = [(marker["color"], marker["pattern"]["shape"]) for marker in bars]
-    assert len(set(looks)) == len(looks) == 56
-    assert [shape for _, shape in looks[:28]] == [shape for shape in ("", "/", ".", "x") for _ in range(7)]
     for figure in (latency_figure(report), growth_figure(report)):
         lines = [(trace["line"]["color"], trace["line"]["dash"]) for trace in traces_of(figure).values()]
         assert len(set(lines)) == 56
         assert [dash for _, dash in lines[:28:7]] == ["solid", "dash", "dot", "dashdot"]
 
 
-def test_speedup_bars_are_the_topics_means_with_their_percentiles(bench):
-    traces = traces_of(speedup_by_topic_figure(bench))
-    assert set(traces) == {"recap@16", "recap-unigram@4"}  # plain decoding is the line at 1
-    for name, trace in traces.items():
-        topics = bench["methods"][name]["topics"]
-        assert list(trace["x"]) == list(topics)
-        assert list(trace["y"]) == [figures["speedup"] for figures in topics.values()]
-        for place, figures in enumerate(topics.values()):
-            top = trace["y"][place] + trace["error_y"]["array"][place]
-            bottom = trace["y"][place] - trace["error_y"]["arrayminus"][place]
-            assert top == pytest.approx(max(figures["p90"], figures["speedup"]))
-            assert bottom == pytest.approx(min(figures["p10"], figures["speedup"]))
-
-
-def test_the_paper_s_topics_stand_beside_where_the_workload_has_them(bench):
+def topic_report(bench, speedups):
+    """A report whose methods have these S, `{method: {topic: S or None}}`, and as overall S their mean."""
     report = copy.deepcopy(bench)
-    for method in report["methods"].values():
-        method["topics"] = {"text vqa": method["topics"]["a"], "other": method["topics"]["b"]}
-    (name,) = set(traces_of(speedup_by_topic_figure(report))) - set(report["methods"])
-    assert "paper" in name
-    trace = traces_of(speedup_by_topic_figure(report))[name]
-    assert (list(trace["x"]), list(trace["y"])) == (["text vqa"], [1.26])
+    report["methods"] = {"ar": report["methods"]["ar"]}
+    for name, topics in speedups.items():
+        measured = [one for one in topics.values() if one is not None]
+        report["methods"][name] = copy.deepcopy(bench["methods"]["recap@16"]) | {
+            "overall": bench["methods"]["recap@16"]["overall"] | {"speedup": fmean(measured)},
+            "topics": {
+                topic: {"speedup": one, "p10": one and one - 0.1, "p90": one and one + 0.1}
+                for topic, one in topics.items()
+            },
+        }
+    return report
+
+
+def test_the_table_of_topics_has_the_means_of_the_units_ratios_with_their_percentiles(bench):
+    ratios = defaultdict(list)
+    for unit in bench["units"]:
+        ratios[unit["method"], unit["topic"]].append(unit["ratio"])
+    (table,) = speedup_by_topic_figure(bench).to_plotly_json()["data"]
+    assert list(table["y"]) == list(speedup_figure(bench).data[0]["y"])  # plain decoding has no row
+    assert list(table["x"]) == ["a", "b"]
+    for name, numbers, told in zip(table["y"], table["text"], table["hovertext"], strict=True):
+        for topic, number, words in zip(table["x"], numbers, told, strict=True):
+            values = ratios[name, topic]
+            low, high = np.percentile(values, [10, 90])
+            assert re.sub("</?b>", "", number) == f"{fmean(values):.2f}"
+            assert words == (
+                f"<b>{name}</b><br>{topic}<br>S {fmean(values):.2f}×, P10 {low:.2f}×, P90 {high:.2f}×"
+            )
+
+
+def test_a_topic_s_highest_speedup_is_bold_and_the_colour_tells_faster_from_slower(bench):
+    speedups = {"slow": {"a": 0.5, "b": 1.0}, "fast": {"a": 2.0, "b": 0.8}, "part": {"a": None, "b": 0.9}}
+    (table,) = speedup_by_topic_figure(topic_report(bench, speedups)).to_plotly_json()["data"]
+    assert list(table["y"]) == ["fast", "part", "slow"]
+    assert [list(row) for row in table["text"]] == [
+        ["<b>2.00</b>", "0.80"],
+        ["", "0.90"],
+        ["0.50", "<b>1.00</b>"],
+    ]
+    colours = np.array(table["z"], float)
+    assert colours[0, 0] == -colours[2, 0] == table["zmax"] == -table["zmin"]  # twice as fast, half as fast
+    assert colours[2, 1] == 0
+    assert (colours[[0, 1], 1] < 0).all()
+    assert np.isnan(colours[1, 0])
+
+
+def test_nearly_equal_speedups_stay_pale(bench):
+    (table,) = speedup_by_topic_figure(topic_report(bench, {"m": {"a": 1.01}})).to_plotly_json()["data"]
+    assert table["z"][0][0] < 0.05 * table["zmax"]
+
+
+def test_the_paper_s_topics_stand_below_where_the_workload_has_them(bench):
+    report = topic_report(bench, {"m": {"text vqa": 1.5, "other": 1.2}})
+    table, paper = speedup_by_topic_figure(report).to_plotly_json()["data"]
+    assert "paper" in paper["name"]
+    assert (list(paper["x"]), list(paper["text"])) == (["text vqa"], ["1.26"])
+    (row,) = paper["y"]
+    assert row not in table["y"]
+    assert row.startswith("◆")
+    assert row.endswith(paper_numbers.MODEL)
 
 
 def test_acceptance_bars_and_the_paper_s_diamonds(bench):
@@ -523,3 +560,78 @@ def test_a_whisker_is_seen_on_any_bar(bench, pictures, kind, theme, chromium, tm
         x, y = round(x), round(y)
         across = pixels[y - 4 : y + 5, x] if is_sideways else pixels[y, x - 4 : x + 5]
         assert contrast(*across) >= 3, (is_sideways, x, y)
+
+
+#: Of the table of topics: the boxes of its words and numbers, and the box that all have to be in.
+TABLE_BOXES = """() => {
+    const place = [...document.querySelectorAll(".js-plotly-plot")].find((plot) => plot.data[0].type === "heatmap");
+    const boxes = (selector) => [...place.querySelectorAll(selector)].map((text) => {
+        const { left, right, top, bottom } = text.getBoundingClientRect();
+        return [left, right, top + scrollY, bottom + scrollY];
+    });
+    const { left, right, top, bottom } = place.getBoundingClientRect();
+    return {
+        place: [left, right, top + scrollY, bottom + scrollY],
+        numbers: boxes(".heatmap-label text, .scatterlayer text"), names: boxes(".ytick text"),
+        words: boxes(".xtick text, .gtitle"),
+        written: [...place.querySelectorAll(".ytick text")].map((text) => text.textContent),
+    };
+}"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", [None, "light", "dark"])
+def test_the_topics_of_two_and_of_many_methods_are_read_at_any_width(bench, theme, chromium, tmp_path):
+    names = [f"recap@{nodes}" for nodes in range(20)] + ["hf_prompt_lookup", "recap-sharp-priors"]
+    names += [
+        "recap-no-confidence",
+        "peers.drafters:Peer",
+        *(f"recap-budget-{nodes}" for nodes in range(60, 64)),
+    ]
+    rng = random.Random(6)
+    # Faster and slower ones, so that the strongest colours stand below numbers.
+    speedups = {name: {topic: rng.uniform(0.4, 2.5) for topic in paper_numbers.TOPICS} for name in names}
+    for chosen in (names, names[:2]):
+        report = topic_report(bench, {name: speedups[name] for name in chosen})
+        parts = {
+            "style": player_style(),
+            "plotly": plotly_script(),
+            "player": player_script(),
+            "theme": theme,
+        }
+        html = (
+            PLAYER_PAGE.format(payload=script_json(report_payload(report)), **parts)
+            if theme
+            else report_page(report)
+        )
+        with open_page(chromium, html, tmp_path / "report.html") as page:
+            for width in (390, 920):
+                page.set_viewport_size({"width": width, "height": 700})
+                page.wait_for_function(
+                    "[...document.querySelectorAll('.js-plotly-plot')].length > 4 &&"
+                    " [...document.querySelectorAll('.js-plotly-plot')].every((place) =>"
+                    " place.querySelector('.main-svg')?.getBoundingClientRect().width === place.clientWidth)"
+                )
+                assert page.evaluate("document.documentElement.scrollWidth") <= width
+                found = page.evaluate(TABLE_BOXES)
+                assert len(found["numbers"]) == 6 * (len(chosen) + 1)
+                assert set(chosen) < set(found["written"])
+                left, right, top, bottom = found["place"]
+                boxes = [*found["numbers"], *found["names"], *found["words"]]
+                assert all(left <= box[0] and box[1] <= right for box in boxes)
+                assert all(top <= box[2] and box[3] <= bottom for box in boxes)
+                for kind in ("numbers", "names", "words"):
+                    for one, other in combinations(found[kind], 2):
+                        beside = one[1] <= other[0] + 1 or other[1] <= one[0] + 1
+                        assert beside or one[3] <= other[2] + 3 or other[3] <= one[2] + 3, (
+                            width,
+                            kind,
+                            one,
+                            other,
+                        )
+                picture = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
+                pixels = np.asarray(picture)
+                for x0, x1, y0, y1 in found["numbers"]:
+                    cell = pixels[round(y0) : round(y1), round(x0) : round(x1)]
+                    assert contrast(*cell.reshape(-1, 3)) >= 4.5, (width, x0, y0)
+            assert_quiet(page)

@@ -13,7 +13,7 @@ from visualize.report_style import (
     PLOT_HEIGHT,
     Report,
     method_line,
-    method_marker,
+    methods_by_speedup,
     paper_points,
     report_layout,
 )
@@ -32,12 +32,8 @@ def speedup_figure(report: Report, theme: ThemeName = "light") -> Figure:
     Plain decoding is the line at 1. A method without an S, none of whose units succeeded, is left out; without any
     bar the figure has no data.
     """
-    overall = {
-        name: method["overall"]
-        for name, method in report["methods"].items()
-        if name != "ar" and method["overall"]["speedup"] is not None
-    }
-    names = sorted(overall, key=lambda name: overall[name]["speedup"], reverse=True)
+    overall = {name: method["overall"] for name, method in methods_by_speedup(report).items()}
+    names = list(overall)
     if not names:
         return themed_figure([], report_layout("", "", []), theme)
     data: list[dict[str, Any]] = [
@@ -65,37 +61,6 @@ def speedup_figure(report: Report, theme: ThemeName = "light") -> Figure:
     # The first name on top, and every row named.
     layout["yaxis"] |= {"type": "category", "autorange": "reversed", "dtick": 1, "automargin": True}
     layout["yaxis"]["ticklabelstandoff"] = 6
-    return themed_figure(data, layout, theme)
-
-
-def speedup_by_topic_figure(report: Report, theme: ThemeName = "light") -> Figure:
-    """Bars of S by topic for every method but plain decoding; the whisker spans P10 to P90 of the units' ratios."""
-    data = []
-    for place, (name, method) in enumerate(report["methods"].items()):
-        topics = {
-            topic: figures for topic, figures in method["topics"].items() if figures["speedup"] is not None
-        }
-        if name == "ar" or not topics:
-            continue
-        data.append(
-            {
-                "type": "bar",
-                "name": plotly_text(name),
-                "x": [plotly_text(topic) for topic in topics],
-                "y": [figures["speedup"] for figures in topics.values()],
-                "error_y": _percentile_whiskers(list(topics.values())),
-                "marker": method_marker(place),
-                "hovertemplate": "%{y:.2f}×<extra>" + plotly_text(name) + "</extra>",
-            }
-        )
-    known = {topic for method in report["methods"].values() for topic in method["topics"]}
-    model = paper_numbers.model_for(report["settings"]["model"])
-    values = paper_numbers.speedup_by_topic("recap", model)
-    paper = {topic: value for topic, value in values.items() if topic in known}
-    data += paper_points(f"RECAP ({paper_numbers.MARK}, {model})", paper)
-    layout = report_layout("speedup S; whisker P10 to P90", "", data) | {"barmode": "group"}
-    line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 1, "y1": 1, "line": _REFERENCE_LINE}
-    layout["shapes"] = [line]
     return themed_figure(data, layout, theme)
 
 

@@ -19,7 +19,6 @@ from visualize.bench_figures import (
     acceptance_figure,
     growth_figure,
     latency_figure,
-    speedup_by_topic_figure,
     speedup_figure,
     stage_figure,
 )
@@ -38,6 +37,7 @@ from visualize.replay_figures import (
 )
 from visualize.report_style import Report
 from visualize.theme import FONT, LIGHT, PALETTES
+from visualize.topic_figure import speedup_by_topic_figure
 
 _PICTURES_PAPER = "Diamonds are the paper's numbers, of another model."
 _PAGE = """<!doctype html>

@@ -17,7 +17,6 @@ PAPER_MARKER: dict[str, Any] = {
     "line": {"color": LIGHT["background"], "width": 1.5},
 }
 _ROLES = ("draft", "accent", "G", "C", "U", "suffix", "target")
-_PATTERNS = ("", "/", ".", "x", "\\", "-", "|", "+")
 _DASHES = (
     "solid",
     "dash",
@@ -32,14 +31,21 @@ _DASHES = (
 PLOT_HEIGHT = 360
 
 
-def method_marker(place: int) -> dict[str, Any]:
-    """A colour by the method's place, then a pattern: no two of the first 56 look the same."""
-    pattern = _PATTERNS[place // len(_ROLES) % len(_PATTERNS)]
-    return {"color": LIGHT[_ROLES[place % len(_ROLES)]], "pattern": {"shape": pattern}}
+def methods_by_speedup(report: Report) -> dict[str, dict[str, Any]]:
+    """A benchmark's methods by name, the highest overall S first.
+
+    Plain decoding is left out, and who has no S because none of its units succeeded.
+    """
+    methods = {
+        name: method
+        for name, method in report["methods"].items()
+        if name != "ar" and method["overall"]["speedup"] is not None
+    }
+    return dict(sorted(methods.items(), key=lambda item: item[1]["overall"]["speedup"], reverse=True))
 
 
 def method_line(place: int) -> dict[str, Any]:
-    """The same for a line: the colour of `method_marker`, and a dash for each pattern."""
+    """A colour by the method's place, then a dash: no two of the first 56 look the same."""
     return {
         "color": LIGHT[_ROLES[place % len(_ROLES)]],
         "dash": _DASHES[place // len(_ROLES) % len(_DASHES)],

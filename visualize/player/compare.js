@@ -3,12 +3,15 @@
   "use strict";
   const { h, words, SPAN } = recap;
 
+  // A run's name that may break behind its signs, and so is read whole in a narrow column.
+  const breakable = (run) => recap.runLabel(run).split(/(?<=[-_.:@/])/).flatMap((part, place) => (place ? [h("wbr"), part] : [part]));
+
   function toggles(state, act) {
     const shown = state.comparedRuns();
     return h("div", { class: "rp-toggles", role: "group", "aria-label": words.chooseRuns }, state.payload.runs.map((run) => {
       const isShown = shown.includes(run);
       const fixed = run === state.run || (!isShown && shown.length >= recap.MOST_COMPARED);
-      return h("button", { type: "button", class: "rp-toggle", "aria-pressed": isShown ? "true" : "false", disabled: fixed, "data-run": run.name, onclick: () => act.toggleRun(run.name) }, recap.runLabel(run));
+      return h("button", { type: "button", class: "rp-toggle", "aria-pressed": isShown ? "true" : "false", disabled: fixed, "data-run": run.name, onclick: () => act.toggleRun(run.name) }, breakable(run));
     }));
   }
 
@@ -17,7 +20,7 @@
     const rows = state.comparedRuns().map((run) => {
       const totals = run.totals;
       return h("tr", { class: run === state.run ? "rp-is-now" : "", "data-run": run.name },
-        h("th", { scope: "row" }, h("button", { type: "button", class: "rp-plain", onclick: () => act.switchRun(run) }, recap.runLabel(run))),
+        h("th", { scope: "row" }, h("button", { type: "button", class: "rp-plain", onclick: () => act.switchRun(run) }, breakable(run))),
         h("td", {}, run.is_reference ? recap.number(1, 2) : recap.number(totals.speedup, 2)), h("td", {}, recap.number(totals.acceptance_length, 2)),
         h("td", {}, recap.number(totals.num_passes, 0)), h("td", {}, h("span", { class: "rp-number", "data-value": totals.seconds, title: `${totals.seconds} s` }, recap.seconds(totals.seconds))));
     });
@@ -84,10 +87,10 @@
       const runs = state.comparedRuns();
       const reference = runs.find((run) => run.is_reference) || runs[0];
       this.cells = [];
-      const width = Math.max(120, (this.root.clientWidth || 1240) - (this.root.clientWidth > 900 ? 490 : 110));
+      const width = Math.max(120, (this.root.clientWidth || 1240) - (this.root.clientWidth > 900 ? 490 : 118));
       const tables = lines(state, runs, width).map((line) => h("table", { class: "rp-line-table" }, h("tbody", {},
         h("tr", { class: "rp-line-text" }, h("th", {}), line.map((position) => h("td", {}, reference.text[position] ? h("bdi", {}, state.form(reference.text[position][SPAN.token])) : null))),
-        runs.map((run) => h("tr", { class: run === state.run ? "rp-is-now" : "" }, h("th", { scope: "row", title: run.name }, recap.runLabel(run)), line.map((position) => cell(state, run, position, reference, this.act, this.cells)))))));
+        runs.map((run) => h("tr", { class: run === state.run ? "rp-is-now" : "" }, h("th", { scope: "row", title: run.name }, breakable(run)), line.map((position) => cell(state, run, position, reference, this.act, this.cells)))))));
       const scroll = this.root.querySelector(".rp-aligned");
       const top = scroll ? scroll.scrollTop : 0;
       const aligned = h("div", { class: "rp-aligned", tabindex: "0", role: "region", "aria-label": words.aligned, "data-testid": "recap-aligned" }, tables);

@@ -6,7 +6,9 @@
 
   // A figure with more entries in its legend than a few, or more rows, stands across the page.
   const FEW = 8, TALL = 400, LINE_HEIGHT = 20;
-  const names = (data, layout) => [...data, ...(layout.shapes || [])].map((entry) => entry.name).filter(Boolean);
+  // Where a table breaks the names of its rows into more lines, px.
+  const NARROW = 350;
+  const names = (data, layout) => (layout.showlegend ? [...data, ...(layout.shapes || [])].map((entry) => entry.name).filter(Boolean) : []);
   const isWide = ({ data, layout }) => names(data, layout).length > FEW || layout.meta.plot_height > TALL;
 
   // As wide as its place. The legend has as many lines as it takes there, and the plot its height below them.
@@ -16,7 +18,9 @@
     // All columns of a legend are as wide as its longest name.
     const entry = 50 + 7 * Math.max(1, ...all.map((name) => name.length));
     const lines = Math.ceil(all.length / Math.max(1, Math.floor((place.clientWidth - 90) / entry)));
-    Object.assign(layout, { width: undefined, autosize: true, height: layout.meta.plot_height + LINE_HEIGHT * lines });
+    const shape = (place.clientWidth < NARROW && layout.meta.narrow) || layout.meta;
+    if (shape.row_names) layout.yaxis.ticktext = shape.row_names;
+    Object.assign(layout, { width: undefined, autosize: true, height: shape.plot_height + LINE_HEIGHT * lines });
     Object.assign(layout.legend, { maxheight: LINE_HEIGHT * (lines + 1) });
     window.Plotly.react(place, data, layout, Object.assign({}, CONFIG, config));
   };
