@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     target = load_target(options.model)
     image = picture.image if picture else None
     request = target.build_request(image, question, max_new_tokens=options.max_new_tokens)
-    warm_up(target)
+    warm_up(target, [options.method])
     started = start(options.method)
     answer = _print_answer(target, started)
     runs = [started.run()]

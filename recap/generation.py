@@ -2,7 +2,8 @@
 
 Every token is chosen as transformers' own loop chooses it: the logits processors are applied to the scores of each
 token of the accepted path, in order, then the argmax is taken or one token drawn. In fp32 the result is therefore equal
-token by token, sampling with torch's seed included, whatever the drafts were.
+token by token, sampling with torch's seed included, whatever the drafts were. Where a caller's own stopping criterion
+ends the text within a pass, the numbers drawn for the rest of that pass are spent: the next call draws others.
 """
 
 from __future__ import annotations

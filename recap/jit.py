@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,22 @@ Function = TypeVar("Function", bound=Callable)
 _PACKAGE = Path(__file__).resolve().parent
 
 
+def _compiled_sources() -> list[bytes]:
+    """Sources that compile functions, and all that these import from the package: constants are compiled in."""
+    sources = {path: path.read_bytes() for path in sorted(_PACKAGE.rglob("*.py"))}
+    reached: set[Path] = set()
+    waiting = [path for path, source in sources.items() if b"import jit" in source]
+    while waiting:
+        path = waiting.pop()
+        if path in reached or path not in sources:
+            continue
+        reached.add(path)
+        for name in re.findall(rb"from recap\.([\w.]+) import", sources[path]):
+            base = _PACKAGE.joinpath(*name.decode().split("."))
+            waiting += [base.with_suffix(".py"), base / "__init__.py"]
+    return [source for path, source in sources.items() if path in reached]
+
+
 def _cache_folder() -> Path | None:
     """A writable folder for compiled code that belongs to exactly these sources; None where there is none.
 
@@ -23,10 +40,8 @@ def _cache_folder() -> Path | None:
     from an older version of a callee would be used without a word; a folder a version of the sources rules that out.
     """
     digest = hashlib.sha256()
-    for path in sorted(_PACKAGE.rglob("*.py")):
-        source = path.read_bytes()
-        if b"import jit" in source:
-            digest.update(source)
+    for source in _compiled_sources():
+        digest.update(source)
     user_cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     for base in (_PACKAGE / "__pycache__", Path(user_cache) / "recap-vlm"):
         folder = base / f"jit-{digest.hexdigest()[:16]}"

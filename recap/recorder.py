@@ -135,6 +135,7 @@ class Recorder:
             if match.length >= drafter.config.suffix_min_match:
                 continuation = tuple(drafter.suffix_continuation().tolist())
                 self._suffix_match = SuffixMatch(match.length, match.end, continuation)
+        if drafter.memories is not None:
             self._replaced = [
                 tuple(self._table.find(source, context) for source in SOURCES) for context in contexts
             ]

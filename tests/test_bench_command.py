@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from toy_bench import CONVERSATIONS, ToyTarget
@@ -181,3 +182,54 @@ def test_a_run_killed_before_its_report_was_written_keeps_its_units(toy_command,
     assert len(report["units"]) == 2 * sum(len(c.turns) for c in CONVERSATIONS)
     assert len(target.histories) <= 1  # the warm-up
     assert not list(tmp_path.glob("*.partial*"))
+
+
+def test_a_run_goes_on_with_the_same_weights_only(toy_command, monkeypatch, capsys):
+    """Retrained in place, a model keeps its name; its units and the memories of its predictions would be mixed."""
+
+    def weights(name):
+        monkeypatch.setattr(run_command, "TransformersTarget", ToyTarget)
+        monkeypatch.setattr(run_command, "fingerprint", lambda target: SimpleNamespace(model=name))
+
+    def stopped(*_):
+        raise SystemExit
+
+    weights("first")
+    monkeypatch.setattr(run_command, "build_report", stopped)
+    with pytest.raises(SystemExit):
+        toy_command("--methods", "recap@4")
+    monkeypatch.undo()
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: ToyTarget())
+    weights("second")
+    assert toy_command("--methods", "recap@4", "--resume")[0] == 2
+    assert "other weights of teaching-qwen" in capsys.readouterr().err
+    weights("first")
+    assert toy_command("--methods", "recap@4", "--resume")[0] == 0
+
+
+def test_a_folder_of_traces_that_cannot_be_made_is_told_before_the_work(
+    toy_command, monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setattr(run_command, "load_target", lambda model, dtype: pytest.fail("a model was loaded"))
+    file = tmp_path / "file"
+    file.write_text("")
+    for folder, sentence in ((file, "needs a folder"), (file / "inside", "cannot be written")):
+        assert toy_command("--traces", str(folder))[0] == 2
+        assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        (
+            ["run", "--json", "x", "--nodes", "many"],
+            "--nodes: must be auto or a whole number from 0; got 'many'",
+        ),
+        (["run", "--json", "x", "--nodes", "-1"], "--nodes: must be auto or a whole number from 0; got '-1'"),
+        (["cost", "--rows", "1,a"], "--rows: must be whole numbers with commas between; got '1,a'"),
+    ],
+)
+def test_a_number_that_is_none_is_told_in_words(command, sentence, capsys):
+    with pytest.raises(SystemExit):
+        command_line.main(command)
+    assert sentence in capsys.readouterr().err

@@ -26,6 +26,7 @@ def run_until(target, num_units, resumed=None, plan=(), methods=("recap@8", "rec
             break
     return Checkpoint(
         plan,
+        "",
         tuple(results),
         runner.num_units_done,
         tuple(runner.history),
@@ -76,11 +77,28 @@ def test_the_state_of_a_drafter_from_elsewhere_may_lie_in_plain_containers(tmp_p
         "seen": {4},
         "held": deque([np.arange(3)], 9),
     }
-    save_checkpoint(Checkpoint((), (), 1, (), None, {"mine:Drafter": state}), path)
+    save_checkpoint(Checkpoint((), "", (), 1, (), None, {"mine:Drafter": state}), path)
     read = load_checkpoint(path, ()).method_states["mine:Drafter"]
     assert (read["counts"], read["next"], read["seen"]) == (counted, {1: [2]}, {4})
     assert read["next"][7] == []
     assert read["held"][0].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["os.system", "os", "save_checkpoint", "Path"])
+def test_nothing_but_this_project_s_own_classes_is_named_by_a_checkpoint(tmp_path, name):
+    """By a dotted name or an import a module of ours would hand out anything."""
+    path = tmp_path / "report.json.partial"
+    made = tmp_path / "made"
+    command = f"touch {made}".encode()
+    module = b"recap.bench.checkpoint"
+    path.write_bytes(
+        b"\x80\x04" + b"\x8c" + bytes([len(module)]) + module + b"\x8c" + bytes([len(name)]) + name.encode()
+        + b"\x93" + b"\x8c" + bytes([len(command)]) + command + b"\x85R."
+    )  # fmt: skip
+    with pytest.raises(InputError, match="cannot be read as a stopped benchmark") as refused:
+        load_checkpoint(path, ())
+    assert isinstance(refused.value.__cause__, pickle.UnpicklingError)
+    assert not made.exists()
 
 
 def test_a_checkpoint_of_another_run_or_a_foreign_file_is_one_sentence(tmp_path):

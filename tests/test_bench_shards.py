@@ -110,6 +110,10 @@ def test_reports_that_do_not_belong_together_are_one_sentence(run_shards, tmp_pa
         merge_reports([first])
     with pytest.raises(InputError, match="needed once; got 1/2, 1/2"):
         merge_reports([first, first])
+    whole = copy.deepcopy(first)
+    whole["settings"]["shard"] = None
+    with pytest.raises(InputError, match="not of a shard of one"):
+        merge_reports([whole])
     other = copy.deepcopy(second)
     other["settings"]["nodes"] = 1
     with pytest.raises(InputError, match="differ in nodes"):

@@ -142,7 +142,7 @@ def workload(tmp_path):
         picture(seed).save(tmp_path / "images" / f"{seed}.png")
         turns = ["What is it?", "And now?"] if seed else ["x" * 5000]
         lines.append({"id": str(seed), "image": f"{seed}.png", "topic": "ab"[seed % 2], "turns": turns})
-    lines.append({"id": "text", "topic": "a", "turns": ["No picture at all?"]})
+    lines.insert(0, {"id": "text", "topic": "a", "turns": ["No picture at all?"]})
     (tmp_path / "mmspec.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
     return tmp_path
 
@@ -168,6 +168,10 @@ def test_the_command_pools_the_first_turns_of_a_workload(workload, monkeypatch, 
     assert [left["id"] for left in report["left_out"]] == ["0"]
     assert command_line.main([*arguments, "--limit", "1", "--topics", "b"]) == 0
     assert [q["id"] for q in json.loads(out.read_text("utf-8"))["questions"]] == ["1"]
+    assert command_line.main([*arguments, "--limit", "3"]) == 0
+    asked = json.loads(out.read_text("utf-8"))
+    assert len(asked["questions"]) + len(asked["left_out"]) == 3, "what has no picture takes no place"
+    assert "Questions without a picture, which are left out: 1." in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

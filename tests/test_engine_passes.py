@@ -308,3 +308,29 @@ def test_a_growing_run_can_be_shown_after_each_event() -> None:
         run = recorder.run()
         assert (run.finished is not None) == isinstance(event, Finished)
         assert len(run.iterations) == number - isinstance(event, Finished)
+
+
+class Wrapped:
+    """A drafter from elsewhere that keeps memories: RECAP's, behind another class."""
+
+    def __init__(self, drafter: RecapDrafter) -> None:
+        self._drafter = drafter
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._drafter, name)
+
+
+def test_the_writes_of_a_drafter_from_elsewhere_are_recorded_as_recap_s_own() -> None:
+    rng = random.Random(79)
+    for _ in range(scaled(30, 3)):
+        language = random_language(rng)
+        prompt, cap, end_ids, blocked_ids = random_task(rng, language)
+        target, config = target_of(language, end_ids, blocked_ids), random_config(rng)
+        runs = []
+        for wrap in (lambda drafter: drafter, Wrapped):
+            drafter = wrap(RecapDrafter(config, Memories(language.vocab_size), blocked_ids))
+            recorder = Recorder(drafter, "mine", "mine", {}, target.environment)
+            list(generate(target, drafter, request_of(prompt, cap), recorder=recorder))
+            runs.append(recorder.run())
+        own, foreign = ([iteration.detail.writes for iteration in run.iterations] for run in runs)
+        assert foreign == own

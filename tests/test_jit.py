@@ -31,6 +31,16 @@ def test_every_compiled_source_changes_the_folder_and_others_do_not(package: Pat
     assert jit_module._cache_folder() != before
 
 
+def test_a_constant_that_is_compiled_in_changes_the_folder(package: Path) -> None:
+    """Also where one module hands it on to the next."""
+    (package / "constants.py").write_text("from recap.sizes import WIDTH\n")
+    (package / "sizes.py").write_text("WIDTH = 8\n")
+    (package / "one.py").write_text("from recap.constants import WIDTH\nfrom recap.jit import jit\n")
+    before = jit_module._cache_folder()
+    (package / "sizes.py").write_text("WIDTH = 9\n")
+    assert jit_module._cache_folder() != before
+
+
 def test_a_checkout_that_cannot_be_written_uses_the_users_cache_or_none(
     package: Path, tmp_path: Path
 ) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import httpx
 import huggingface_hub.errors as hub_errors
+import numba
 import pytest
 import torch
 import transformers
@@ -19,6 +22,8 @@ from tokenizers import AddedToken
 from recap.errors import ModelError, NotEnoughMemoryError
 from recap.targets import checkpoints, loading
 from recap.targets.loading import load_target
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -281,3 +286,34 @@ def test_an_end_token_that_only_the_configurations_class_names_is_a_word_here(
     own = altered(llama_folder, tmp_path / "own", eos_token_id=len(tokenizer) - 1)
     tokenizer.save_pretrained(own)
     assert load_target(str(own), device="cpu").end_ids == {tokenizer.eos_token_id, len(tokenizer) - 1}
+
+
+_FIRST_RUN = """
+import sys
+from numba.core.dispatcher import Dispatcher
+from recap import generate, load_target, open_drafter
+from recap.targets.loading import warm_up
+
+def compiled():
+    modules = [module for name, module in sys.modules.items() if name.startswith("recap")]
+    found = {id(each): each for module in modules for each in vars(module).values() if isinstance(each, Dispatcher)}
+    return {each.py_func.__qualname__: len(each.signatures) for each in found.values()}
+
+target = load_target("teaching-qwen", device="cpu")
+warm_up(target, sys.argv[1:])
+before = compiled()
+for method in sys.argv[1:]:
+    request = target.build_request(None, "Describe the picture. Describe the picture.", 60)
+    list(generate(target, open_drafter(target, method), request))
+after = compiled()
+print({name for name in after if after[name] != before.get(name)})
+"""
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
+def test_after_the_warm_up_a_first_run_compiles_nothing() -> None:
+    methods = ("recap", "recap@auto", "suffix_tree", "lookahead", "token_recycling", "sam")
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST_RUN, *methods], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert done.stdout.strip().splitlines()[-1] == "set()"

@@ -22,7 +22,8 @@ class Checkpoint:
     """What a run needs to go on.
 
     Attributes:
-        plan: all that must be equal for the units to belong together: questions, methods, model, settings.
+        plan: all that must be equal for the units to belong together: questions, methods, model's name, settings.
+        weights: fingerprint of the model's weights, which may have changed under the same name; "" where it has none.
         results: those of all finished units.
         num_units_done: units measured or given up, from the start of the stream.
         history: (question, answer) turns of the conversation in progress.
@@ -31,6 +32,7 @@ class Checkpoint:
     """
 
     plan: tuple[Any, ...]
+    weights: str
     results: tuple[UnitResult, ...]
     num_units_done: int
     history: tuple[tuple[str, str], ...]
@@ -104,7 +106,10 @@ class _RecordUnpickler(pickle.Unpickler):
     """Reads this project's records and numpy arrays, and refuses whatever else a pickle could name and call."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """The class, or UnpicklingError for one that no checkpoint holds."""
+        """The class, or UnpicklingError for one that no checkpoint holds.
+
+        A dotted name would reach through a module for what it imports; of our own modules only their classes are meant.
+        """
         is_array = module.startswith("numpy") and name in (
             "ndarray",
             "dtype",
@@ -114,6 +119,10 @@ class _RecordUnpickler(pickle.Unpickler):
         )
         is_container = (module, name) in _CONTAINERS
         is_path = module.startswith("pathlib") and name in ("PosixPath", "WindowsPath", "Path")
-        if is_array or is_container or is_path or module.startswith("recap."):
+        if is_array or is_container or is_path:
             return super().find_class(module, name)
+        if module.startswith("recap.") and "." not in name:
+            found = super().find_class(module, name)
+            if isinstance(found, type) and found.__module__ == module:
+                return found
         raise pickle.UnpicklingError(f"{module}.{name} does not belong in a checkpoint")

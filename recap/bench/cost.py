@@ -97,4 +97,9 @@ def _milliseconds(curve: CostCurve) -> list[float]:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split(","))
+    try:
+        return tuple(int(part) for part in text.split(","))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(
+            f"must be whole numbers with commas between; got {text!r}"
+        ) from error

@@ -33,7 +33,8 @@ class Progress:
         for result in unit.results:
             if result.error:
                 self._stream.write(
-                    f"{result.method} failed on {result.id}, turn {result.turn}: {result.error}\n"
+                    ("\r\033[K" if is_terminal else "")
+                    + f"{result.method} failed on {result.id}, turn {result.turn}: {result.error}\n"
                 )
         elapsed = time.monotonic() - self._started
         if not (is_terminal or is_last) and elapsed - self._shown < SECONDS_BETWEEN_LINES:

@@ -7,6 +7,7 @@ import hashlib
 import platform
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -30,9 +31,11 @@ from recap.bench.workload import Order, Workload, arrange, read_workload, select
 from recap.command_line import MODEL_HELP, STOPPED, check_writable
 from recap.drafters import AUTO, METHODS
 from recap.errors import InputError
+from recap.memory_io import fingerprint
 from recap.pictures import describe_picture
 from recap.recording import build_trace
 from recap.targets.loading import load_target
+from recap.targets.transformers_vlm import TransformersTarget
 
 DEFAULT_WORKLOAD = Path(__file__).resolve().parents[2] / "assets" / "workload"
 
@@ -67,7 +70,7 @@ def add_command(commands: Any) -> None:
     parser.add_argument("--limit", type=int, help="units in all, spread evenly over the topics")
     parser.add_argument(
         "--nodes",
-        type=lambda text: text if text == AUTO else int(text),
+        type=_nodes,
         default=63,
         help="draft nodes of RECAP methods without @N, or auto (default 63)",
     )
@@ -120,8 +123,8 @@ def run_command(options: argparse.Namespace) -> int:
     if options.shard:
         chosen = take_shard(chosen, options.shard)
     check_writable([options.json, options.markdown])
-    if options.traces and options.traces.exists() and not options.traces.is_dir():
-        raise InputError(f"{options.traces} is a file; --traces needs a folder.")
+    if options.traces:
+        _check_folder(options.traces)
     conversations = arrange(chosen.conversations, options.order)
     plan = (settings, options.model, options.dtype, conversations)
     partial = checkpoint_path(options.json)
@@ -133,6 +136,11 @@ def run_command(options: argparse.Namespace) -> int:
         write_markdown(report, options.markdown)
         return 0
     target = load_target(options.model, dtype=options.dtype)
+    weights = fingerprint(target).model if isinstance(target, TransformersTarget) else ""
+    if resumed and resumed.weights != weights:
+        raise InputError(
+            f"{partial} was stopped with other weights of {options.model}; remove it, or start without --resume."
+        )
     runner = BenchRunner(target, settings, is_recorded=options.traces is not None)
     results = list(resumed.results) if resumed else []
     progress = Progress(chosen.num_units, resumed.num_units_done if resumed else 0)
@@ -142,7 +150,7 @@ def run_command(options: argparse.Namespace) -> int:
             results += unit.results
             if options.traces:
                 _save_trace(target, unit, options.traces)
-            save_checkpoint(_checkpoint(plan, results, runner), partial)
+            save_checkpoint(_checkpoint(plan, weights, results, runner), partial)
             progress.show(unit)
     except KeyboardInterrupt:
         if not results:  # a report that lies there already is worth more than an empty one
@@ -159,9 +167,12 @@ def run_command(options: argparse.Namespace) -> int:
     return exit_code
 
 
-def _checkpoint(plan: tuple[Any, ...], results: Sequence[UnitResult], runner: BenchRunner) -> Checkpoint:
+def _checkpoint(
+    plan: tuple[Any, ...], weights: str, results: Sequence[UnitResult], runner: BenchRunner
+) -> Checkpoint:
     return Checkpoint(
         plan,
+        weights,
         tuple(results),
         runner.num_units_done,
         tuple(runner.history),
@@ -170,12 +181,35 @@ def _checkpoint(plan: tuple[Any, ...], results: Sequence[UnitResult], runner: Be
     )
 
 
+def _check_folder(folder: Path) -> None:
+    """Make the folder of the traces before the work, not after the first unit. Raises InputError."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; --traces needs a folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(
+            f"The folder {folder} cannot be written ({error.strerror}); name another one."
+        ) from error
+
+
 def _shard(text: str) -> Shard:
     """The value of `--shard`, with argparse's own way of refusing it."""
     try:
         return parse_shard(text)
     except InputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _nodes(text: str) -> int | str:
+    """The value of `--nodes`; how many are allowed is the methods' own rule."""
+    if text == AUTO:
+        return text
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be auto or a whole number from 0; got {text!r}")
+    return int(text)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -208,7 +242,6 @@ def _save_trace(target: BenchTarget, unit: MeasuredUnit, folder: Path) -> None:
 
     if unit.request is None or not unit.runs:
         return
-    folder.mkdir(parents=True, exist_ok=True)
     name = _file_name(f"{unit.conversation.id}-{unit.turn}")
     question = unit.conversation.turns[unit.turn - 1]
     image = describe_picture(unit.picture) if unit.picture else None

@@ -79,7 +79,11 @@ def merge_reports(reports: Sequence[dict[str, Any]]) -> dict[str, Any]:
     for settings in common[1:]:
         if different := [key for key in common[0] | settings if common[0].get(key) != settings.get(key)]:
             raise InputError(f"The reports differ in {', '.join(different)}; they are not of one benchmark.")
-    shards = [parse_shard(str(report["settings"].get("shard"))) for report in reports]
+    if not all(settings.get("shard") for settings in (report["settings"] for report in reports)):
+        raise InputError(
+            "A report is of a whole benchmark and not of a shard of one; merge takes reports of --shard."
+        )
+    shards = [parse_shard(str(report["settings"]["shard"])) for report in reports]
     count = shards[0][1]
     if sorted(shards) != [(index, count) for index in range(1, count + 1)]:
         named = ", ".join(f"{index}/{of}" for index, of in shards)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,11 @@ def _of_workload(options: argparse.Namespace) -> dict[str, Any]:
     topics = tuple(name.strip() for name in (options.topics or "").split(",") if name.strip())
     # Later turns are not asked, so they take no place in the limit.
     first_turns = workload.with_first_turns()
-    chosen = select(first_turns, topics=topics, limit=options.limit)
+    of_topics = select(first_turns, topics=topics)
+    with_picture = tuple(talk for talk in of_topics.conversations if talk.image is not None)
+    if num_blind := len(of_topics.conversations) - len(with_picture):
+        print(f"Questions without a picture, which are left out: {num_blind}.", file=sys.stderr)
+    chosen = select(replace(of_topics, conversations=with_picture), limit=options.limit)
     questions = pair_pictures(chosen.conversations, workload.conversations)
     target: TransformersTarget = load_target(options.model)
     results = []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import transformers
 
@@ -14,6 +16,7 @@ from recap.drafters import open_drafter
 from recap.engine import generate
 from recap.errors import ModelError, RecapError
 from recap.events import Environment
+from recap.targets.base import Request
 from recap.targets.checkpoints import (
     TEACHING_MODELS,
     check_memory,
@@ -29,6 +32,7 @@ from recap.targets.probe import check_scores
 from recap.targets.prompts import TextProcessor
 from recap.targets.qwen3_vl import Qwen3VLFamily
 from recap.targets.qwen_vl import QwenVLFamily
+from recap.targets.scripted import ScriptedTarget
 from recap.targets.smolvlm import SmolVLMFamily
 from recap.targets.text_only import TextFamily
 from recap.targets.transformers_vlm import TransformersTarget
@@ -54,6 +58,8 @@ _PICTURE_FAMILIES: dict[str, type[Family]] = {
 }
 #: A checkpoint's own Python files are never run, and nobody is asked at the terminal whether they may be.
 _OWN_CODE = {"trust_remote_code": False}
+#: Width of the made-up vocabulary of `warm_up`, and after how many tokens its text repeats.
+_WARM_UP_IDS = 16
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
@@ -119,14 +125,21 @@ def find_family(config: transformers.PreTrainedConfig) -> Family | None:
     return TextFamily() if is_causal and not has_pictures and not is_other else None
 
 
-def warm_up(target: TransformersTarget) -> None:
-    """Run a few tokens by every path once, so that no compilation or allocation falls into a measured run."""
+def warm_up(target: TransformersTarget, methods: Sequence[str] = ("recap",)) -> None:
+    """Run plain decoding and `methods` once, so that no compilation or allocation falls into a measured run.
+
+    A few tokens of the target, and a made-up text that repeats itself, on which a method does all that it can.
+    """
     request = target.build_request(None, "Describe the picture.", max_new_tokens=6)
-    for method in ("ar", "recap"):
+    scripted = ScriptedTarget(_WARM_UP_IDS, lambda history: np.roll(np.arange(_WARM_UP_IDS), history[-1]))
+    repeating = Request(np.arange(_WARM_UP_IDS, dtype=np.int64), 4 * _WARM_UP_IDS)
+    for method in dict.fromkeys(("ar", *methods)):
         drafter = open_drafter(target, method)
         if target.obstacle_for(request, drafter.max_tree_nodes) is None or method == "ar":
             for _ in generate(target, drafter, request):
                 pass
+        for _ in generate(scripted, open_drafter(scripted, method), repeating):
+            pass
 
 
 def choose_dtype(device: str, dtype: str) -> tuple[str, str]:
