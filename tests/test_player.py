@@ -534,6 +534,16 @@ def test_nothing_to_play_is_a_calm_sentence(page, mount):
     assert state(page)["step"] == 4
 
 
+def test_a_player_without_a_run_does_not_begin_to_play(page, mount):
+    """A page may wait for its first run for longer than a pass is shown."""
+    mount(payload="null", emptyText="Loading ...", autoplay=True)
+    page.keyboard.press("Space")
+    page.wait_for_timeout(1500)
+    assert_quiet(page)
+    mount()
+    assert page.get_by_test_id("recap-pass-index").is_visible()
+
+
 def test_a_growing_run_is_followed_from_its_end_only(page, mount):
     mount()
     page.evaluate(

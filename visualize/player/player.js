@@ -164,6 +164,7 @@
     // `inside`: step by step in each pass.
     setPlaying(playing, inside) {
       clearInterval(this.timer);
+      if (!this.state.run) return;
       this.change(() => {
         if (playing && !this.state.playing && this.state.isAtEnd(inside)) this.state.goTo({ step: 1 });
         this.state.playing = playing;
