@@ -22,14 +22,13 @@ _log = logging.getLogger(__name__)
 
 
 def make_ready(target: Any) -> None:
-    """Warm a loaded target up, and have what its passes cost measured now, which a run's first budget asks for."""
+    """Warm a loaded target up for fixed budgets and for the page's own, which has the cost of its passes measured."""
     # with torch, which is imported after the page opens
-    from recap.drafters import open_drafter
     from recap.targets.loading import warm_up
 
     warm_up(target)
     with suppress(ModelError):  # one that cannot check guesses tells it to whoever asks for a run
-        open_drafter(target, f"recap@{AUTO_NODES}")
+        warm_up(target, [f"recap@{AUTO_NODES}"])
 
 
 class Models:

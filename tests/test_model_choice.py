@@ -26,6 +26,7 @@ from demo.model_choice import ModelChoice
 from demo.models import Models, make_ready
 from demo.session import SessionStore
 from recap.budget import CostCurve
+from recap.drafters import open_drafter
 from recap.errors import InputError, ModelError, NotEnoughMemoryError
 from recap.targets.scripted import random_scores
 
@@ -317,11 +318,17 @@ def test_what_a_pass_costs_is_measured_while_the_model_loads(monkeypatch: pytest
     import recap.targets.loading as loading
 
     warmed = []
-    monkeypatch.setattr(loading, "warm_up", warmed.append)
+
+    def warm_up(target: MeasuredTarget, methods: tuple[str, ...] = ("recap",)) -> None:
+        for method in methods:
+            open_drafter(target, method)
+            warmed.append((target, method))
+
+    monkeypatch.setattr(loading, "warm_up", warm_up)
     target, plain = MeasuredTarget(), MeasuredTarget(ModelError("It cannot check guesses."))
     for each in (target, plain):  # the second one says so when it is asked for a run
         make_ready(each)
-    assert warmed == [target, plain]
+    assert warmed == [(target, "recap"), (target, "recap@auto"), (plain, "recap")]
     assert (target.num_measured, plain.num_measured) == (1, 1)
 
 
